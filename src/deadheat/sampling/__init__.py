@@ -1,0 +1,1 @@
+"""Addressable randomness: keys, warping, draws. No model here."""
