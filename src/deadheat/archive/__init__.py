@@ -1,0 +1,37 @@
+"""Rollouts on disk: Parquet rows, run folders, manifests."""
+
+from deadheat.archive.files import append_line, read_json, sha256_file, write_folder_atomic, write_json, write_text
+from deadheat.archive.folder import Claim, check_manifest, claim_folder, seal
+from deadheat.archive.rollouts import (
+    ROLLOUT_SCHEMA,
+    Credited,
+    RolloutSource,
+    problem_of,
+    read_table,
+    read_tables,
+    rollout_frame,
+    same_grade,
+    write_table,
+)
+
+__all__ = [
+    "ROLLOUT_SCHEMA",
+    "Claim",
+    "Credited",
+    "RolloutSource",
+    "append_line",
+    "check_manifest",
+    "claim_folder",
+    "problem_of",
+    "read_json",
+    "read_table",
+    "read_tables",
+    "rollout_frame",
+    "same_grade",
+    "seal",
+    "sha256_file",
+    "write_folder_atomic",
+    "write_json",
+    "write_table",
+    "write_text",
+]
