@@ -30,10 +30,10 @@ DOMAIN_STREAM = "deadheat/stream/v1"
 U53 = 2**53
 
 _MASK = 2**64 - 1
-_POSITION = 0x9E3779B97F4A7C15
-_TOKEN = 0xD1B54A32D192ED03
-_MIX_A = 0xBF58476D1CE4E5B9
-_MIX_B = 0x94D049BB133111EB
+POSITION = 0x9E3779B97F4A7C15
+TOKEN = 0xD1B54A32D192ED03
+MIX_A = 0xBF58476D1CE4E5B9
+MIX_B = 0x94D049BB133111EB
 
 
 class Purpose(StrEnum):
@@ -83,14 +83,14 @@ def mix64(x: int) -> int:
         (0, '0x5692161d100b05e5')
     """
     x &= _MASK
-    x = ((x ^ (x >> 30)) * _MIX_A) & _MASK
-    x = ((x ^ (x >> 27)) * _MIX_B) & _MASK
+    x = ((x ^ (x >> 30)) * MIX_A) & _MASK
+    x = ((x ^ (x >> 27)) * MIX_B) & _MASK
     return x ^ (x >> 31)
 
 
 def position_key(key: int, position: int) -> int:
     """k_t: the key of one position, from which its uniform or its tokens' uniforms follow."""
-    return key ^ mix64(_POSITION * (position + 1))
+    return key ^ mix64(POSITION * (position + 1))
 
 
 def uniform53(key: int, position: int) -> int:
@@ -110,21 +110,21 @@ def uniform(key: int, position: int) -> float:
 
 def mix64_array(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """`mix64` of every element; a new array."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_A)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_B)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(MIX_A)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(MIX_B)
     return x ^ (x >> np.uint64(31))
 
 
 def uniforms(key: int, count: int) -> NDArray[np.float64]:
     """[count] uniforms in [0, 1) at positions 0, 1, …: equal to `uniform` at each."""
-    positions = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_POSITION)
+    positions = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(POSITION)
     mixed = mix64_array(np.uint64(key) ^ mix64_array(positions))
     return (mixed >> np.uint64(11)).astype(np.float64) / U53
 
 
 def token_salts(num_tokens: int) -> NDArray[np.uint64]:
     """[V] mix64(0xD1B5…·(token+1)): the part of a token's uniform that depends on the token alone."""
-    return mix64_array(np.arange(1, num_tokens + 1, dtype=np.uint64) * np.uint64(_TOKEN))
+    return mix64_array(np.arange(1, num_tokens + 1, dtype=np.uint64) * np.uint64(TOKEN))
 
 
 def token_uniforms53(key: int, position: int, salts_V: NDArray[np.uint64]) -> NDArray[np.uint64]:

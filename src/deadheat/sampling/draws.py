@@ -1,0 +1,298 @@
+"""Draws: one token per row from keyed noise, each an exact sampler of the given log-probabilities.
+
+With E_j = −ln(u_j + 2^−54) from the 53-bit uniform of (key, position, token j), and g_j = −ln E_j:
+
+    gumbel_max           argmax_j  ln p_j + g_j            margin: best score minus the runner-up's
+    exponential_race     argmax_j  p_j / E_j               the same choice, draw for draw; margin: log of the ratio
+    inverse_cdf          w_j = round(2^32 p_j), C = running sum, r = (u53 · C_V) >> 53, smallest i with C_i > r
+    greedy               argmax_j  ln p_j                  no key
+    without_replacement  the k largest of φ_i + g_i over a given set of sequences
+
+Ties go to the lowest id. Scores are float64. Sources: Gumbel 1954; Maddison, Tarlow and Minka 2014; Kool, van Hoof and
+Welling 2019 (without replacement, with the Horvitz-Thompson weights of Duffield, Lund and Thorup 2007).
+
+`gumbel_max` avoids nearly all the work of its definition (`gumbel_max_naive`, the slow twin) without changing a draw.
+Since −ln u ≥ 1 − u, a token with 1 − u_j > 2^−9 and p_j ≤ 2^−10 / c scores below −ln c − ln 2. So: hash every token
+once in integers, keep those with a large uniform or a large probability, take logarithms for these alone, and accept
+when as many as are needed score at least −ln c; otherwise raise c. The ln 2 to spare covers every rounding on the way.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from deadheat.sampling import keys as k
+from deadheat.sampling.torch_keys import token_uniforms53_torch
+
+_TAIL_BITS = 9  # a token is kept whatever its probability when 1 − u ≤ 2^−9: about 100 of 49,152
+_FIRST_C = 8.0  # expected number of tokens above the first bar; about e^−8 of the rows need another round
+_LAST_C = 1e12  # beyond this, every possible token is scored
+_WEIGHT_BITS = 32  # inverse CDF: probabilities become integers of this many bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """One token per row."""
+
+    tokens_B: NDArray[np.int64]  # [B] drawn ids
+    margins_B: NDArray[np.float64] | None  # [B] score of the drawn token minus the runner-up's; +inf: no other possible
+
+
+def gumbel_max(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int], margins: bool = True) -> Drawn:
+    """Gumbel-max draws, one key and position per row; equal to `gumbel_max_naive` at a fraction of its cost.
+
+    Example:
+        >>> certain = torch.tensor([[-torch.inf, 0.0]])
+        >>> drawn = gumbel_max(certain, key=[7], positions=[0])
+        >>> drawn.tokens_B.tolist(), drawn.margins_B.tolist()
+        ([1], [inf])
+    """
+    _check(logprobs_BV, key, positions)
+    num_needed = 2 if margins else 1
+    best_B = logprobs_BV.detach().amax(dim=-1).tolist()
+    if logprobs_BV.device.type != "cpu":
+        rows = _rows_on_device(logprobs_BV.detach(), key, positions)
+    else:
+        rows = _rows_on_host(logprobs_BV.detach().contiguous().numpy(), key, positions)
+
+    def contest(b: int) -> tuple[int, float]:
+        return _contest(rows(b), best_B[b], num_needed)
+
+    return _gather(list(_threads().map(contest, range(len(key)))), margins=margins)
+
+
+def gumbel_max_naive(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Drawn:
+    """The definition: perturb every token, take the two best. The slow twin of `gumbel_max`."""
+    _check(logprobs_BV, key, positions)
+    salts_V = _salts(logprobs_BV.shape[-1])
+    logprobs = logprobs_BV.detach().cpu().double().numpy()
+    picks = []
+    for b, (row_key, position) in enumerate(zip(key, positions, strict=True)):
+        scores_V = logprobs[b] + k.gumbel(k.token_uniforms53(row_key, position, salts_V))
+        picks.append(_top_two(scores_V, np.arange(len(scores_V))))
+    return _gather(picks, margins=True)
+
+
+def exponential_race(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Drawn:
+    """argmax p/E: the token whose exponential clock of rate p rings first; the same draws as Gumbel-max.
+
+    Example:
+        >>> even = torch.tensor([[0.5, 0.5]]).log()
+        >>> race = exponential_race(even, key=[3], positions=[0])
+        >>> race.tokens_B.tolist() == gumbel_max(even, key=[3], positions=[0]).tokens_B.tolist()
+        True
+    """
+    _check(logprobs_BV, key, positions)
+    salts_V = _salts(logprobs_BV.shape[-1])
+    probs = logprobs_BV.detach().cpu().double().exp().numpy()
+    picks = []
+    for b, (row_key, position) in enumerate(zip(key, positions, strict=True)):
+        clocks_V = -np.log(k.token_uniforms53(row_key, position, salts_V).astype(np.float64) / k.U53 + 2.0**-54)
+        with np.errstate(divide="ignore"):
+            picks.append(_top_two(np.log(probs[b] / clocks_V), np.arange(len(clocks_V))))
+    return _gather(picks, margins=True)
+
+
+def inverse_cdf(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Drawn:
+    """Inverse-CDF draws: one uniform per row, tokens in ascending id, integer weights (softmax in float64)."""
+    _check(logprobs_BV, key, positions)
+    probs = torch.softmax(logprobs_BV.detach().cpu().double(), dim=-1).numpy()
+    weights = np.rint(probs * 2.0**_WEIGHT_BITS).astype(np.uint64)
+    tokens = [
+        pick_by_weight(weights[b], k.uniform53(row_key, position))
+        for b, (row_key, position) in enumerate(zip(key, positions, strict=True))
+    ]
+    return Drawn(tokens_B=np.array(tokens, dtype=np.int64), margins_B=None)
+
+
+def pick_by_weight(weights_V: NDArray[np.uint64], u53: int) -> int:
+    """Smallest i whose running sum of weights exceeds r = (u53 · total) >> 53, in exact integers.
+
+    Example:
+        Running sums 1, 3, 6, 16; u = 0.75 gives r = 12, first exceeded by the last.
+        >>> pick_by_weight(np.array([1, 2, 3, 10], dtype=np.uint64), 3 * 2**51)
+        3
+    """
+    running_V = np.cumsum(weights_V, dtype=np.uint64)
+    threshold = (u53 * int(running_V[-1])) >> 53
+    return int(np.searchsorted(running_V, np.uint64(threshold), side="right"))
+
+
+def greedy(logprobs_BV: Tensor, *, margins: bool = True) -> Drawn:
+    """The most probable token of each row, lowest id among equals; margin: gap of the two largest log-probabilities.
+
+    Example:
+        >>> tie = greedy(torch.tensor([[0.25, 0.375, 0.375]]).log())
+        >>> tie.tokens_B.tolist(), tie.margins_B.tolist()
+        ([1], [0.0])
+    """
+    values_BV = logprobs_BV.detach()
+    ids_V = torch.arange(values_BV.shape[-1], device=values_BV.device)
+    is_best_BV = values_BV == values_BV.amax(dim=-1, keepdim=True)
+    tokens_B = torch.where(is_best_BV, ids_V, values_BV.shape[-1]).amin(dim=-1).cpu().numpy()
+    if not margins:
+        return Drawn(tokens_B=tokens_B, margins_B=None)
+    if values_BV.shape[-1] == 1:
+        return Drawn(tokens_B=tokens_B, margins_B=np.full(len(tokens_B), np.inf))
+    top_B2 = torch.topk(values_BV, 2, dim=-1).values.double()
+    return Drawn(tokens_B=tokens_B, margins_B=(top_B2[:, 0] - top_B2[:, 1]).cpu().numpy())
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutReplacement:
+    """k of N sequences drawn without replacement, best perturbed score first."""
+
+    indices_k: NDArray[np.int64]  # [k] which of the N
+    logprobs_k: NDArray[np.float64]  # [k] φ_i of the drawn
+    kappa: float  # the (k+1)-th perturbed log-probability; −inf: everything was drawn
+
+    @property
+    def inclusion_k(self) -> NDArray[np.float64]:
+        """[k] q_i = 1 − exp(−exp(φ_i − κ)): the chance of being drawn, given κ."""
+        if self.kappa == -math.inf:
+            return np.ones(len(self.logprobs_k))
+        return -np.expm1(-np.exp(self.logprobs_k - self.kappa))
+
+
+def without_replacement(logprobs_N: NDArray[np.float64], *, num_draws: int, key: int) -> WithoutReplacement:
+    """The `num_draws` largest of φ_i + g_i (Gumbel top-k), over distinct sequences with log-probabilities φ.
+
+    Example:
+        >>> everything = without_replacement(np.log([0.5, 0.25]), num_draws=2, key=1)
+        >>> sorted(everything.indices_k.tolist()), everything.inclusion_k.tolist()
+        ([0, 1], [1.0, 1.0])
+    """
+    if not 1 <= num_draws <= len(logprobs_N):
+        raise ValueError(f"num_draws is {num_draws} of {len(logprobs_N)} sequences; wanted 1 to {len(logprobs_N)}")
+    scores_N = logprobs_N + k.gumbel(k.token_uniforms53(key, 0, k.token_salts(len(logprobs_N))))
+    order_N = np.argsort(-scores_N, kind="stable")
+    chosen = order_N[:num_draws]
+    kappa = float(scores_N[order_N[num_draws]]) if num_draws < len(logprobs_N) else -math.inf
+    return WithoutReplacement(indices_k=chosen, logprobs_k=logprobs_N[chosen], kappa=kappa)
+
+
+def horvitz_thompson(drawn: WithoutReplacement, values_k: NDArray[np.float64]) -> float:
+    """Σ (p_i / q_i) f_i over the drawn: unbiased for Σ p_i f_i over all N.
+
+    Example:
+        >>> everything = without_replacement(np.log([0.5, 0.5]), num_draws=2, key=1)
+        >>> round(horvitz_thompson(everything, np.array([1.0, 3.0])), 12)
+        2.0
+    """
+    return float(np.sum(np.exp(drawn.logprobs_k) / drawn.inclusion_k * values_k))
+
+
+def self_normalised(drawn: WithoutReplacement, values_k: NDArray[np.float64]) -> float:
+    """Σ (p_i/q_i) f_i ÷ Σ (p_i/q_i): biased, less variable, and exact for a constant f.
+
+    Example:
+        >>> two = without_replacement(np.log([0.5, 0.3, 0.2]), num_draws=2, key=1)
+        >>> round(self_normalised(two, np.array([4.0, 4.0])), 12)
+        4.0
+    """
+    return horvitz_thompson(drawn, values_k) / horvitz_thompson(drawn, np.ones_like(values_k))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """What one contest needs to know of its row."""
+
+    logprobs_V: NDArray[np.floating]  # [V]
+    is_tail_V: NDArray[np.bool_]  # [V] tokens whose uniform is so large that they are kept at any probability
+    position_key: np.uint64
+    salts_V: NDArray[np.uint64]
+
+    def scores(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Perturbed log-probabilities of the given tokens, by the definition."""
+        u53 = k.mix64_array(self.position_key ^ self.salts_V[ids]) >> np.uint64(11)
+        return self.logprobs_V[ids].astype(np.float64) + k.gumbel(u53)
+
+
+def _contest(row: _Row, best_logprob: float, num_needed: int) -> tuple[int, float]:
+    """Winner and margin of one row; see the module's docstring for why nothing that could win is left out."""
+    bar = _FIRST_C
+    if num_needed == 2:
+        bar /= max(1e-9, -math.expm1(min(0.0, best_logprob)))
+    while bar < _LAST_C:
+        ids = np.flatnonzero(row.is_tail_V | (row.logprobs_V > math.log(2.0 ** -(_TAIL_BITS + 1) / bar)))
+        scores = row.scores(ids)
+        if np.count_nonzero(scores >= -math.log(bar)) >= num_needed:
+            return _top_two(scores, ids)
+        bar *= 64.0
+    possible = np.flatnonzero(row.logprobs_V > -np.inf)
+    return _top_two(row.scores(possible), possible)
+
+
+def _rows_on_host(
+    logprobs_BV: NDArray[np.floating], key: Sequence[int], positions: Sequence[int]
+) -> Callable[[int], _Row]:
+    num_tokens = logprobs_BV.shape[-1]
+    salts_V, once_V = _salts(num_tokens), _salts_shifted(num_tokens)
+
+    def row(b: int) -> _Row:
+        word = np.uint64(k.position_key(key[b], positions[b]))
+        x = once_V ^ (word ^ (word >> np.uint64(30)))  # x ^ x>>30 is linear over XOR: half of it is in the salts
+        np.multiply(x, np.uint64(k.MIX_A), out=x)
+        np.bitwise_xor(x, x >> np.uint64(27), out=x)
+        np.multiply(x, np.uint64(k.MIX_B), out=x)  # the last step of the mixer leaves the top 31 bits alone
+        is_tail_V = x >= np.uint64(2**64 - 2 ** (64 - _TAIL_BITS))
+        return _Row(logprobs_V=logprobs_BV[b], is_tail_V=is_tail_V, position_key=word, salts_V=salts_V)
+
+    return row
+
+
+def _rows_on_device(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) -> Callable[[int], _Row]:
+    num_tokens = logprobs_BV.shape[-1]
+    uniforms_BV = token_uniforms53_torch(key, positions, num_tokens, logprobs_BV.device)
+    is_tail_BV = (uniforms_BV >= 2**53 - 2 ** (53 - _TAIL_BITS)).cpu().numpy()
+    logprobs, salts_V = logprobs_BV.cpu().numpy(), _salts(num_tokens)
+
+    def row(b: int) -> _Row:
+        word = np.uint64(k.position_key(key[b], positions[b]))
+        return _Row(logprobs_V=logprobs[b], is_tail_V=is_tail_BV[b], position_key=word, salts_V=salts_V)
+
+    return row
+
+
+def _top_two(scores: NDArray[np.float64], ids: NDArray[np.int64]) -> tuple[int, float]:
+    """Best id (the lowest among equals: ids ascend) and its lead over the runner-up."""
+    best = int(np.argmax(scores))
+    winner = float(scores[best])
+    if winner == -math.inf or math.isnan(winner):
+        raise ValueError(f"best score is {winner}; wanted log-probabilities with at least one finite and none NaN")
+    rest = max(scores[:best].max(initial=-math.inf), scores[best + 1 :].max(initial=-math.inf))
+    return int(ids[best]), winner - float(rest)
+
+
+def _gather(picks: list[tuple[int, float]], *, margins: bool) -> Drawn:
+    tokens_B = np.array([token for token, _ in picks], dtype=np.int64)
+    return Drawn(tokens_B=tokens_B, margins_B=np.array([m for _, m in picks]) if margins else None)
+
+
+def _check(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) -> None:
+    if logprobs_BV.dim() != 2 or not len(logprobs_BV) == len(key) == len(positions):
+        shape = tuple(logprobs_BV.shape)
+        raise ValueError(f"log-probabilities {shape}, {len(key)} keys, {len(positions)} positions; wanted [B, V], B, B")
+
+
+@cache
+def _salts(num_tokens: int) -> NDArray[np.uint64]:
+    return k.token_salts(num_tokens)
+
+
+@cache
+def _salts_shifted(num_tokens: int) -> NDArray[np.uint64]:
+    salts_V = _salts(num_tokens)
+    return salts_V ^ (salts_V >> np.uint64(30))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=torch.get_num_threads(), thread_name_prefix="draws")
