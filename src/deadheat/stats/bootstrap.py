@@ -1,0 +1,254 @@
+"""Percentile bootstrap of a seed × item table of differences, one function, five levels.
+
+    crossed   draw seeds, draw items once for all drawn seeds      "would other seeds and other questions say so?"
+    question  items only                                           "would other questions say so, of these very runs?"
+    flat      S·N cells as if independent                          too narrow wherever seeds share items or a mood
+    nested    draw seeds, then items anew for each drawn seed      too narrow where seeds share their items
+    seed      seeds only                                           refused below 6 seeds
+
+Draws are multinomial weights over *distinct columns*: items with the same values under every seed are interchangeable,
+so their joint weight is one multinomial cell, which makes a table of grades cost its few patterns and not its N. Tables
+are put in a canonical order first; order and the sign of A − B do not reach the randomness.
+
+Source: Efron and Tibshirani 1993, chapter 13; crossed: Owen 2007 ("pigeonhole bootstrap"). Its bias at few seeds is
+known and left uncorrected. Drawn seeds repeat, E Σ w² = 2S − 1, so item noise enters the variance up to (2S − 1)/S too
+large: 5/3 at S = 3. The seeds' own variance enters at (S − 1)/S, 2/3 at S = 3. An interval that would miss its point
+estimate is widened to it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deadheat.errors import StatsError
+from deadheat.sampling.keys import derive, generator
+from deadheat.stats.intervals import collapse_repeats
+from deadheat.stats.votes import check_axes
+
+DOMAIN_BOOTSTRAP = "deadheat/bootstrap/v1"
+FEWEST_SEED_CLUSTERS = 6
+_CHUNK_CELLS = 4_000_000
+
+Floats = NDArray[np.float64]
+
+
+class Level(StrEnum):
+    """What is drawn again."""
+
+    CROSSED = "crossed"  # seeds, and items once for all drawn seeds
+    QUESTION = "question"  # items only
+    FLAT = "flat"  # seed–item cells as if independent
+    NESTED = "nested"  # seeds, then items for each drawn seed
+    SEED = "seed"  # seeds only; refused below 6
+
+
+SENTENCES = {
+    Level.CROSSED: "fresh seeds on fresh questions would put the mean difference in this interval",
+    Level.QUESTION: "these very runs on fresh questions would; nothing is said of other seeds",
+    Level.FLAT: "would hold if every seed–item cell were independent; seeds that share questions make it too narrow",
+    Level.NESTED: "fresh seeds, each on its own fresh questions, would; too narrow where seeds share questions",
+    Level.SEED: "fresh seeds on these very questions would; nothing is said of other questions",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapInterval:
+    """A mean difference with its percentile interval."""
+
+    estimate: float  # mean over present cells, in the table's unit
+    low: float
+    high: float
+    se: float  # SD of the resampled means, ddof = 1
+    level: float  # coverage asked for, such as 0.95
+    resampling: Level
+    sentence: str  # the sentence this resampling supports
+    n: int  # items kept
+    num_seeds: int  # seeds kept
+    left_out: int  # items with no value under any seed
+    missing_cells: int  # seed–item cells without a value among the items kept
+    resamples: int  # R
+    key: int  # address of the randomness
+    method: str
+    note: str = ""  # "zero width: all cells equal" and the like; empty: none
+
+
+def bootstrap(
+    table_SN: ArrayLike,
+    level: Level | str = Level.CROSSED,
+    *,
+    key: int,
+    resamples: int = 4000,
+    coverage: float = 0.95,
+    item_ids: Sequence[str | int | None] | None = None,
+    axes: Sequence[str] = ("seed", "item"),
+) -> BootstrapInterval:
+    """Percentile interval of the mean of a seed × item table; NaN cells are left out of numerator and denominator.
+
+    Records that share an item id are averaged first, so that three epochs of one question stay one question.
+
+    Example:
+        >>> bootstrap([[1.0, 1.0], [1.0, 1.0]], key=1).note
+        'zero width: all cells are equal'
+    """
+    resampling = Level(level)
+    table, left_out = _prepare(check_axes(table_SN, axes), item_ids)
+    num_seeds, num_items = table.shape
+    _check(resampling, num_seeds, resamples, coverage)
+    flip, ordered = _canonical(table)
+    rng = generator(derive(DOMAIN_BOOTSTRAP, key, resampling.value))
+    means_R = _resample(resampling, ordered, resamples, rng)
+    tail = (1 - coverage) / 2
+    low, high = (float(q) for q in np.quantile(means_R, [tail, 1 - tail]))
+    estimate = float(np.nanmean(table))
+    if flip:
+        low, high = -high, -low
+    return BootstrapInterval(
+        estimate=estimate,
+        low=min(low, estimate),
+        high=max(high, estimate),
+        se=float(means_R.std(ddof=1)) if resamples > 1 and np.ptp(means_R) > 0 else 0.0,
+        level=coverage,
+        resampling=resampling,
+        sentence=SENTENCES[resampling],
+        n=num_items,
+        num_seeds=num_seeds,
+        left_out=left_out,
+        missing_cells=int(np.isnan(table).sum()),
+        resamples=resamples,
+        key=key,
+        method=f"{resampling.value} percentile bootstrap, {resamples} resamples",
+        note=_note(table, resampling),
+    )
+
+
+def _prepare(table: Floats, item_ids: Sequence[str | int | None] | None) -> tuple[Floats, int]:
+    """The table without wholly missing items, repeats averaged, and how many items were dropped."""
+    if table.size == 0:
+        raise StatsError(f"the table has shape {table.shape}; wanted at least one seed and one item")
+    if np.isinf(table).any():
+        raise StatsError("the table holds infinite values; wanted finite ones, NaN where a value is missing")
+    if item_ids is not None:
+        table = collapse_repeats(table, item_ids)
+    present = ~np.isnan(table)
+    if not present.any():
+        raise StatsError("every cell is missing; wanted at least one value")
+    empty_S = ~present.any(axis=1)
+    if empty_S.any():
+        raise StatsError(f"seeds {np.flatnonzero(empty_S).tolist()} have no value at all; leave them out of the table")
+    kept_N = present.any(axis=0)
+    return table[:, kept_N], int((~kept_N).sum())
+
+
+def _check(resampling: Level, num_seeds: int, resamples: int, coverage: float) -> None:
+    if resampling is Level.SEED and num_seeds < FEWEST_SEED_CLUSTERS:
+        raise StatsError(
+            f"{num_seeds} seeds cannot be the only clusters: they have {math.comb(2 * num_seeds - 1, num_seeds)} distinct "
+            f"resamples, and the ends of the interval are single seeds. Wanted at least {FEWEST_SEED_CLUSTERS}, "
+            "or level 'crossed' or 'question'"
+        )
+    if resamples < 1 or not 0 < coverage < 1:
+        raise StatsError(f"{resamples} resamples at coverage {coverage}; wanted at least 1, and a coverage in (0, 1)")
+
+
+def _canonical(table: Floats) -> tuple[bool, Floats]:
+    """The table in an order of its own, and whether its sign was turned.
+
+    Rows are sorted by their sorted values, columns lexicographically; of a table and its negative the one that sorts
+    first is used.
+    """
+    plus, minus = _sorted_table(table), _sorted_table(-table)
+    pairs = np.stack([np.nan_to_num(plus, nan=9e99).ravel(), np.nan_to_num(minus, nan=9e99).ravel()])
+    differ = np.flatnonzero(pairs[0] != pairs[1])
+    flip = bool(differ.size and pairs[1, differ[0]] < pairs[0, differ[0]])
+    return flip, minus if flip else plus
+
+
+def _sorted_table(table: Floats) -> Floats:
+    table = table + 0.0  # −0.0 becomes 0.0
+    rows = np.lexsort(np.sort(table, axis=1).T[::-1])
+    table = table[rows]
+    return table[:, np.lexsort(table[::-1])]
+
+
+def _resample(resampling: Level, table: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """[R] resampled means."""
+    num_seeds = table.shape[0]
+    if resampling is Level.FLAT:
+        cells = table[~np.isnan(table)][None, :]
+        return _crossed(np.sort(cells, axis=1), np.ones((resamples, 1)), rng)
+    if resampling is Level.QUESTION:
+        return _crossed(table, np.ones((resamples, num_seeds)), rng)
+    seeds_RS = rng.multinomial(num_seeds, np.full(num_seeds, 1 / num_seeds), size=resamples).astype(np.float64)
+    if resampling is Level.SEED:
+        present = ~np.isnan(table)
+        return (seeds_RS @ np.nansum(table, axis=1)) / (seeds_RS @ present.sum(axis=1))
+    if resampling is Level.NESTED:
+        return _nested(table, seeds_RS, rng)
+    return _crossed(table, seeds_RS, rng)
+
+
+def _crossed(table: Floats, seeds_RS: Floats, rng: np.random.Generator) -> Floats:
+    """Mean under seed weights and one item draw per resample, in chunks of bounded memory."""
+    columns, counts = _distinct_columns(table)
+    values, present = np.nan_to_num(columns), (~np.isnan(columns)).astype(np.float64)
+    resamples, out = seeds_RS.shape[0], np.empty(seeds_RS.shape[0])
+    rows = max(1, _CHUNK_CELLS // columns.shape[1])
+    for start in range(0, resamples, rows):
+        seeds = seeds_RS[start : start + rows]
+        weights_RK = _item_weights(counts, table.shape[1], seeds.shape[0], rng)
+        total = ((weights_RK @ values.T) * seeds).sum(axis=1)
+        cells = ((weights_RK @ present.T) * seeds).sum(axis=1)
+        out[start : start + rows] = _ratio(total, cells)
+    return out
+
+
+def _nested(table: Floats, seeds_RS: Floats, rng: np.random.Generator) -> Floats:
+    """A seed drawn c times brings c independent item draws: together one multinomial of c·N."""
+    total, cells = np.zeros((2, seeds_RS.shape[0]))
+    for s, row in enumerate(table):
+        values, counts = _distinct_columns(np.sort(row)[None, :])
+        draws_R = (seeds_RS[:, s] * row.size).astype(np.int64)
+        rows = max(1, _CHUNK_CELLS // values.shape[1])
+        for start in range(0, draws_R.size, rows):
+            part = slice(start, start + rows)
+            weights_RK = rng.multinomial(draws_R[part], counts / counts.sum())
+            total[part] += weights_RK @ np.nan_to_num(values[0])
+            cells[part] += weights_RK @ (~np.isnan(values[0])).astype(np.float64)
+    return _ratio(total, cells)
+
+
+def _distinct_columns(table: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Distinct columns of a column-sorted table and how often each occurs."""
+    left, right = table[:, :-1], table[:, 1:]
+    same = ((left == right) | (np.isnan(left) & np.isnan(right))).all(axis=0)
+    starts = np.flatnonzero(np.concatenate([[True], ~same]))
+    return table[:, starts], np.diff(np.append(starts, table.shape[1]))
+
+
+def _item_weights(counts: NDArray[np.int64], num_items: int, size: int, rng: np.random.Generator) -> Floats:
+    """[size, K] how often each distinct column is drawn in N draws: multinomial cells, or counted draws when many."""
+    num_columns = counts.size
+    if 4 * num_columns <= num_items or num_items == 1:
+        return rng.multinomial(num_items, counts / num_items, size=size).astype(np.float64)
+    owner_N = np.repeat(np.arange(num_columns), counts)
+    drawn = owner_N[rng.integers(0, num_items, size=(size, num_items))]
+    drawn += np.arange(size)[:, None] * num_columns
+    return np.bincount(drawn.ravel(), minlength=size * num_columns).reshape(size, num_columns).astype(np.float64)
+
+
+def _ratio(total: Floats, cells: Floats) -> Floats:
+    if (cells == 0).any():
+        raise StatsError("a resample drew only missing cells; too few values are present for this level")
+    return np.asarray(total / cells)
+
+
+def _note(table: Floats, resampling: Level) -> str:
+    if np.nanmin(table) == np.nanmax(table):
+        return "zero width: all cells are equal"
+    if table.shape[0] == 1 and resampling in (Level.CROSSED, Level.NESTED):
+        return "one seed: nothing is said of other seeds"
+    return ""
