@@ -127,6 +127,7 @@ def learning_curves(
             _held_out(held_out, of_arm, index)
             _training(training, of_arm, index, window)
         _label(held_out, x="training step", y="held-out accuracy (%)")
+        held_out.set_ylim(bottom=0)
         smoothing = "" if window == 1 else f",\n{window}-step average"
         _label(training, x="training step", y=reward_label + smoothing)
         _arm_legend(sheet.figure, arms)
@@ -136,7 +137,8 @@ def learning_curves(
 def _held_out(axes: Axes, curves: Sequence[Curve], index: int) -> None:
     reach = max((max(curve.eval_steps, default=0) for curve in curves), default=0)
     dodge = reach * 0.006
-    look: dict[str, Any] = {"color": ink.ARM_COLOURS[index % 6], "zorder": 2.0}
+    arm = ink.look(index)
+    look: dict[str, Any] = {"color": arm.colour, "zorder": 2.0}
     for place, curve in enumerate(curves):
         offset = dodge * (index + 2 * place - len(curves))
         x = [step + offset for step in curve.eval_steps]
@@ -145,23 +147,23 @@ def _held_out(axes: Axes, curves: Sequence[Curve], index: int) -> None:
         high = [100 * (share.high - share.estimate) for share in curve.eval_shares]
         axes.errorbar(x, middle, yerr=[low, high], fmt="none", elinewidth=0.8, alpha=0.45, **look)
         axes.plot(x, middle, lw=0.7, alpha=0.6, **look)
-        axes.plot(x, middle, ls="none", marker=ink.ARM_MARKERS[index % 6], ms=3.2, mec=ink.PAPER, mew=0.5, **look)
+        axes.plot(x, middle, ls="none", marker=arm.marker, ms=3.2, mec=ink.PAPER, mew=0.5, **look)
     pairs = [
         dict(zip(curve.eval_steps, (100 * s.estimate for s in curve.eval_shares), strict=True)) for curve in curves
     ]
     shared = [step for step in curves[0].eval_steps if all(step in pair for pair in pairs)]
     mean = [float(np.mean([pair[step] for pair in pairs])) for step in shared]
-    axes.plot(shared, mean, lw=2.0, ls=ink.ARM_DASHES[index % 6], color=look["color"], zorder=3.0)
+    axes.plot(shared, mean, lw=2.0, ls=arm.dash, color=arm.colour, zorder=3.0)
 
 
 def _training(axes: Axes, curves: Sequence[Curve], index: int, window: int) -> None:
-    colour = ink.ARM_COLOURS[index % 6]
+    arm = ink.look(index)
     rows = [dict(zip(curve.steps, _gaps(curve.train_reward), strict=True)) for curve in curves]
     for curve in curves:
-        axes.plot(curve.steps, smoothed(curve.train_reward, window), lw=0.7, alpha=0.5, color=colour)
+        axes.plot(curve.steps, smoothed(curve.train_reward, window), lw=0.7, alpha=0.5, color=arm.colour)
     shared = [step for step in curves[0].steps if all(step in row for row in rows)]
     mean = tuple(_mean([row[step] for row in rows]) for step in shared)
-    axes.plot(shared, smoothed(mean, window), lw=2.0, ls=ink.ARM_DASHES[index % 6], color=colour, zorder=3.0)
+    axes.plot(shared, smoothed(mean, window), lw=2.0, ls=arm.dash, color=arm.colour, zorder=3.0)
 
 
 def gate_curves(curves: Sequence[GateCurve], *, width_in: float = ink.WIDE_IN) -> Figure:
@@ -227,7 +229,7 @@ def pooled_gate(curves: Sequence[GateCurve], window: int) -> GateCurve:
 
 
 def _gate_legend(figure: Figure, window: int) -> None:
-    smoothing = "" if window == 1 else f", {window}-step window"
+    smoothing = "" if window == 1 else f",\n{window}-step window"
     handles = [
         Patch(facecolor=ink.ALL_WRONG, alpha=0.85, label="all wrong"),
         Patch(facecolor=ink.TIED_OTHER, alpha=0.85, label="tied otherwise"),
@@ -251,11 +253,11 @@ def denominators(
             of_arm = [size for size in sizes if size.arm == arm]
             for kind, dash, width in (("all_groups", "-", 1.8), ("signal_groups", (0, (3.5, 1.6)), 1.4)):
                 steps, means = _mean_over_seeds([(size.steps, getattr(size, kind)) for size in of_arm])
-                axes.plot(steps, smoothed(means, window), ls=dash, lw=width, color=ink.ARM_COLOURS[index % 6])
+                axes.plot(steps, smoothed(means, window), ls=dash, lw=width, color=ink.look(index).colour)
             axes.set_title(ink.name(arm))
             smoothing = "" if window == 1 else f",\n{window}-step average"
             _label(axes, x="training step", y=size_label + smoothing if axes is sheet.panels[0] else None)
-            axes.set_ylim(bottom=0)
+        sheet.panels[0].set_ylim(bottom=0)
         solid = Line2D([], [], color=ink.INK, lw=1.8, label="divided by all groups")
         dashed = Line2D([], [], color=ink.INK, lw=1.4, ls=(0, (3.5, 1.6)), label="divided by live groups")
         _legend(sheet.figure, [solid, dashed])
@@ -278,11 +280,11 @@ def line_figure(lines: Sequence[Line], *, x_label: str, y_label: str, width_in: 
         sheet = ink.sheet(1, width_in=width_in, height_in=2.8)
         (axes,) = sheet.panels
         for index, line in enumerate(lines):
-            look: dict[str, Any] = {"color": ink.ARM_COLOURS[index % 6], "ls": ink.ARM_DASHES[index % 6], "lw": 1.6}
-            marker = ink.ARM_MARKERS[index % 6] if len(line.x) <= 30 else None
-            axes.plot(line.x, _gaps(line.y), label=ink.name(line.label), marker=marker, ms=3.5, **look)
+            arm = ink.look(index)
+            look: dict[str, Any] = {"color": arm.colour, "ls": arm.dash, "marker": arm.marker, "lw": 1.6, "ms": 3.5}
+            axes.plot(line.x, _gaps(line.y), label=ink.name(line.label), **look)
             if line.low is not None and line.high is not None:
-                axes.fill_between(line.x, _gaps(line.low), _gaps(line.high), color=look["color"], alpha=0.18, lw=0)
+                axes.fill_between(line.x, _gaps(line.low), _gaps(line.high), color=arm.colour, alpha=0.18, lw=0)
         _label(axes, x=x_label, y=y_label)
         _legend(sheet.figure, axes.get_lines())
     return sheet.figure
@@ -294,15 +296,21 @@ def bars(panels: Sequence[BarPanel], *, width_in: float = ink.WIDE_IN) -> Figure
     most = max(len(panel.bars) for panel in panels)
     with ink.house_style():
         sheet = ink.sheet(len(panels), width_in=width_in, height_in=0.62 + 0.27 * most, columns=3, share_y=False)
-        for axes, panel in zip(sheet.panels, panels, strict=True):
+        for axes, panel, before in zip(sheet.panels, panels, (None, *panels), strict=False):
             _bar_panel(axes, panel)
+            if before is not None and not ink.is_narrow(width_in) and _bar_labels(before) == _bar_labels(panel):
+                axes.tick_params(axis="y", labelleft=False)
     return sheet.figure
+
+
+def _bar_labels(panel: BarPanel) -> list[str]:
+    return [bar.label for bar in panel.bars]
 
 
 def _bar_panel(axes: Axes, panel: BarPanel) -> None:
     places = list(range(len(panel.bars)))
     for place, bar in zip(places, panel.bars, strict=True):
-        axes.barh(place, bar.value, height=0.62, color=ink.ARM_COLOURS[place % 6], alpha=0.85)
+        axes.barh(place, bar.value, height=0.62, color=ink.look(place).colour, alpha=0.85)
         end = bar.value
         if bar.low is not None and bar.high is not None:
             axes.plot([bar.low, bar.high], [place, place], color=ink.INK, lw=1.0)
@@ -310,8 +318,8 @@ def _bar_panel(axes: Axes, panel: BarPanel) -> None:
         text = f"{bar.value:.3g}" if bar.text is None else bar.text
         axes.annotate(ink.name(text), (end, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
     reach = max((max(bar.value, bar.high or 0.0) for bar in panel.bars), default=0.0)
-    axes.set_xlim(0, reach * 1.45 or 1.0)
-    axes.set_yticks(places, [ink.name(bar.label) for bar in panel.bars])
+    axes.set_xlim(0, reach * 1.55 or 1.0)
+    axes.set_yticks(places, [ink.name(label) for label in _bar_labels(panel)])
     axes.set_ylim(len(panel.bars) - 0.5, -0.5)
     axes.set_title(ink.name(panel.title))
     axes.tick_params(axis="y", length=0)
@@ -367,10 +375,10 @@ def _arm_legend(figure: Figure, arms: Sequence[str]) -> None:
         Line2D(
             [],
             [],
-            color=ink.ARM_COLOURS[index % 6],
-            ls=ink.ARM_DASHES[index % 6],
+            color=ink.look(index).colour,
+            ls=ink.look(index).dash,
             lw=2.0,
-            marker=ink.ARM_MARKERS[index % 6],
+            marker=ink.look(index).marker,
             ms=4,
             label=ink.name(arm),
         )
@@ -380,8 +388,7 @@ def _arm_legend(figure: Figure, arms: Sequence[str]) -> None:
 
 
 def _legend(figure: Figure, handles: Sequence[Artist]) -> None:
-    narrow = figure.get_figwidth() < (ink.WIDE_IN + ink.NARROW_IN) / 2
-    columns = min(len(handles), 2 if narrow else 5)
+    columns = min(len(handles), 2 if ink.is_narrow(figure.get_figwidth()) else 5)
     figure.legend(handles=list(handles), loc="outside upper left", ncols=columns, columnspacing=1.4, handletextpad=0.5)
 
 

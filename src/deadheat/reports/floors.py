@@ -64,33 +64,27 @@ def difference_against_floor(
     if not differences:
         raise ValueError("no difference to draw; wanted at least one")
     with ink.house_style():
-        height_in = 0.95 + 0.3 * len(differences)
+        height_in = 1.1 + 0.3 * len(differences)
         sheet = ink.sheet(1, width_in=width_in, height_in=height_in, columns=1)
         (axes,) = sheet.panels
         reach = 1.12 * max([abs(v) for d in differences for v in (d.low_pp, d.high_pp)] + [catchable_gap_pp or 0, 1.0])
         if catchable_gap_pp is not None:
-            _band(axes, catchable_gap_pp)
+            _band(sheet.figure, axes, catchable_gap_pp)
         axes.axvline(0, color=ink.INK, lw=0.8)
         for place, difference in enumerate(differences):
             _row(axes, place, difference, reach)
-        _frame(axes, differences, arms, reach)
+        _frame(axes, differences, reach)
         axes.set_title(ink.name(verdict), color=ink.INK)
-        axes.set_xlabel(f"{ink.name(arms[0])} − {ink.name(arms[1])}, percentage points, {level:.0%} interval")
+        short = tuple(ink.name(arm, 16 if ink.is_narrow(width_in) else 24) for arm in arms)
+        _directions(axes, short)
+        axes.set_xlabel(f"{short[0]} − {short[1]} (pp), {level:.0%} interval")
     return sheet.figure
 
 
-def _band(axes: Axes, gap_pp: float) -> None:
-    axes.axvspan(-gap_pp, gap_pp, color=ink.MUTED, alpha=0.16, lw=0)
-    axes.annotate(
-        f"not callable: under {format_pp(gap_pp).removeprefix('+')}",
-        (0, 0),
-        (0, 3),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        ha="center",
-        fontsize=7.5,
-        color=ink.MUTED,
-    )
+def _band(figure: Figure, axes: Axes, gap_pp: float) -> None:
+    text = f"under {format_pp(gap_pp).removeprefix('+')}: not callable from this table"
+    band = axes.axvspan(-gap_pp, gap_pp, color=ink.MUTED, alpha=0.18, lw=0, label=text)
+    figure.legend(handles=[band], loc="outside lower right", handlelength=1.2)
 
 
 def _row(axes: Axes, place: int, difference: Difference, reach: float) -> None:
@@ -122,8 +116,8 @@ def _row(axes: Axes, place: int, difference: Difference, reach: float) -> None:
     )
 
 
-def _frame(axes: Axes, differences: Sequence[Difference], arms: tuple[str, str], reach: float) -> None:
-    axes.set_yticks(range(len(differences)), [f"{ink.name(d.label)}  n = {d.num_items:,}" for d in differences])
+def _frame(axes: Axes, differences: Sequence[Difference], reach: float) -> None:
+    axes.set_yticks(range(len(differences)), [f"{ink.name(d.label)}, n = {d.num_items:,}" for d in differences])
     for tick, difference in zip(axes.get_yticklabels(), differences, strict=True):
         tick.set_fontweight("bold" if difference.pooled else "normal")
     axes.set_ylim(len(differences) - 0.05, -0.75)
@@ -134,8 +128,10 @@ def _frame(axes: Axes, differences: Sequence[Difference], arms: tuple[str, str],
     for place, difference in enumerate(differences):
         if difference.pooled and place:
             axes.axhline(place - 0.5, color=ink.RULE, lw=0.8)
-    for x, arm, side in ((0.0, arms[1], "left"), (1.0, arms[0], "right")):
-        text = f"← {ink.name(arm)} better" if side == "left" else f"{ink.name(arm)} better →"
+
+
+def _directions(axes: Axes, arms: tuple[str, ...]) -> None:
+    for x, text, side in ((0, f"← {arms[1]} better", "left"), (1, f"{arms[0]} better →", "right")):
         axes.annotate(
             text,
             (x, 1),
@@ -164,7 +160,7 @@ def scatter_against_floor(points: Sequence[FloorPoint], *, width_in: float = ink
         axes.plot([0, reach], bar, color=ink.MUTED, lw=1.0, ls=(0, (4, 2)), label="margin = significance bar")
         for index, kind in enumerate(dict.fromkeys(point.kind for point in points)):
             of_kind = [point for point in points if point.kind == kind]
-            look: dict[str, Any] = {"color": ink.ARM_COLOURS[index % 6], "marker": ink.ARM_MARKERS[index % 6]}
+            look: dict[str, Any] = {"color": ink.look(index).colour, "marker": ink.look(index).marker}
             floors, margins = [p.floor_pp for p in of_kind], [p.margin_pp for p in of_kind]
             axes.plot(floors, margins, ls="none", ms=6, mec=ink.PAPER, mew=0.8, label=ink.name(kind), **look)
         if len(points) <= 12:

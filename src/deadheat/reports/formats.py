@@ -19,21 +19,15 @@ _HIDDEN = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufe
 
 
 def printable(text: str) -> str:
-    """The text with nothing invisible in it: C0 controls as their pictures, other hidden marks as ‹U+XXXX›.
+    """The text with nothing invisible in it: control characters, reordering marks and the like become ‹U+XXXX›.
 
     Line feeds and tabs stay. A carriage return before a line feed is dropped.
 
     Example:
         >>> printable("a\\x00b\\r\\nc\\u202ed")
-        'a␀b\\nc‹U+202E›d'
+        'a‹U+0000›b\\nc‹U+202E›d'
     """
-    return _HIDDEN.sub(lambda match: _visible(ord(match.group())), text.replace("\r\n", "\n"))
-
-
-def _visible(code: int) -> str:
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else f"‹U+{code:04X}›"
+    return _HIDDEN.sub(lambda match: f"‹U+{ord(match.group()):04X}›", text.replace("\r\n", "\n"))
 
 
 def shortened(text: str, limit: int) -> str:
@@ -136,6 +130,8 @@ def format_seconds(seconds: float) -> str:
     """
     if seconds < 0 or not math.isfinite(seconds):
         raise ValueError(f"duration is {seconds} s; wanted a finite number of seconds, at least 0")
+    if seconds == 0:
+        return "0 s"
     if seconds < 0.9995:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 59.95:

@@ -28,8 +28,8 @@ from deadheat.errors import RunFolderError
 from deadheat.reports.formats import printable
 from deadheat.reports.page import FigureBlock
 
-WIDE_IN = 7.2  # the text column of a desktop page and of A4
-NARROW_IN = 3.8  # a phone: same type size, panels one under the other
+WIDE_IN = 6.6  # the text column of a desktop page and of A4
+NARROW_IN = 3.5  # a phone: same type size, panels one under the other
 MAX_NAME = 36  # characters of a name in a figure
 
 INK = "#1d2126"
@@ -94,6 +94,22 @@ _STYLE = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Look:
+    """How one arm is drawn."""
+
+    colour: str
+    marker: str
+    dash: Any  # a Matplotlib line style
+
+
+def look(index: int) -> Look:
+    """The look of the arm at `index`; no two of the first 36 share both colour and dash."""
+    size = len(ARM_COLOURS)
+    turn = (index + index // size) % size
+    return Look(colour=ARM_COLOURS[index % size], marker=ARM_MARKERS[turn], dash=ARM_DASHES[turn])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sheet:
     """A figure and its panels, reading order."""
 
@@ -109,9 +125,14 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def is_narrow(width_in: float) -> bool:
+    """Whether panels go one under the other at this width."""
+    return width_in < (WIDE_IN + NARROW_IN) / 2
+
+
 def sheet(num_panels: int, *, width_in: float, height_in: float, columns: int = 2, share_y: bool = False) -> Sheet:
     """Panels of `height_in` each, at most `columns` abreast; one under the other where the page is narrow."""
-    columns = 1 if width_in < (WIDE_IN + NARROW_IN) / 2 else min(columns, num_panels)
+    columns = 1 if is_narrow(width_in) else min(columns, num_panels)
     rows = -(-num_panels // columns)
     figure = Figure(figsize=(width_in, height_in * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y).flatten().tolist()
@@ -120,15 +141,15 @@ def sheet(num_panels: int, *, width_in: float, height_in: float, columns: int = 
     return Sheet(figure=figure, panels=tuple(axes[:num_panels]))
 
 
-def name(text: str) -> str:
-    """Foreign text as a label: on one line, nothing hidden, no mathematics, at most MAX_NAME characters.
+def name(text: str, limit: int = MAX_NAME) -> str:
+    """Foreign text as a label: on one line, nothing hidden, no mathematics, at most `limit` characters.
 
     Example:
         >>> name("lr $2$")
         'lr \\\\$2\\\\$'
     """
     text = " ".join(printable(text).split())
-    text = text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
     return text.replace("$", r"\$")
 
 

@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from deadheat.errors import RunFolderError
-from deadheat.reports.formats import format_signed, printable, shortened
+from deadheat.reports.formats import MINUS, format_signed, printable, shortened
 
 MAX_TEXT = 6_000  # characters of one prompt or completion
 
@@ -211,7 +211,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"long_text": _long_text, "paragraphs": _paragraphs, "signed": _signed, "trusted": Markup}
+    environment.filters |= {
+        "long_text": _long_text,
+        "paragraphs": _paragraphs,
+        "signed": _signed,
+        "number": _number,
+        "trusted": Markup,
+    }
     environment.tests |= {kind.__name__: _is(kind) for kind in _BLOCKS}
     return environment
 
@@ -238,6 +244,10 @@ def _long_text(text: str) -> str:
 
 def _paragraphs(text: str) -> list[str]:
     return [part.strip() for part in text.split("\n\n") if part.strip()]
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}".replace("-", MINUS)
 
 
 def _signed(value: float | None) -> str:

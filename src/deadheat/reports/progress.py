@@ -139,7 +139,11 @@ def _write(what: str, console: Console, tracker: Tracker) -> None:
 
 def times(tracker: Tracker) -> str:
     """Elapsed and expected time in words."""
-    elapsed = f"{format_seconds(max(0.0, tracker.elapsed_s))} elapsed"
+    elapsed = f"{_coarse(tracker.elapsed_s)} elapsed"
     if tracker.done == tracker.total:
         return elapsed
-    return f"{elapsed}, ETA {'unknown' if tracker.eta_s is None else format_seconds(tracker.eta_s)}"
+    return f"{elapsed}, ETA {'unknown' if tracker.eta_s is None else _coarse(tracker.eta_s)}"
+
+
+def _coarse(seconds: float) -> str:
+    return f"{max(0.0, seconds):.0f} s" if seconds < 59.5 else format_seconds(seconds)

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from deadheat.reports.formats import format_count, format_p, format_signed, printable
+from deadheat.reports.formats import format_p, format_signed, printable
 from deadheat.reports.page import Tone
 from deadheat.stats.intervals import Interval
 
@@ -47,13 +47,17 @@ class VerdictScreen:
     sentence: str  # the verdict in a sentence
     tone: Tone
     arms: tuple[str, str]  # first and second arm
-    seeds: tuple[SeedLine, ...]
+    seeds: tuple[SeedLine, ...]  # at least one
     pooled: SeedLine | None  # all seeds together; None: one seed only
     difference: str  # pooled difference with interval and n
     floor: str  # the smallest gap this table could have called
     cost: str  # tokens, seconds, FLOPs
     notes: tuple[str, ...] = ()  # what was left out, what differs between the arms
     report: str | None = None  # where report.html lies; None: not written
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise ValueError("verdict screen has no seed; wanted at least one")
 
 
 def verdict_screen(screen: VerdictScreen) -> RenderableType:
@@ -63,14 +67,14 @@ def verdict_screen(screen: VerdictScreen) -> RenderableType:
     panel = Panel(
         sentence, title=Text(_one_line(screen.question)), title_align="left", border_style=style, box=box.HEAVY
     )
-    return Group(panel, seed_table(screen), _lines(screen))
+    return Group(panel, seed_table(screen), Text(""), _lines(screen))
 
 
 def seed_table(screen: VerdictScreen) -> Table:
     """A row per seed, the pooled row under a rule."""
     first, second = (_one_line(arm)[:18] for arm in screen.arms)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1), header_style="bold")
-    table.add_column("")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 0, 0, 1), header_style="bold")
+    table.add_column("", no_wrap=True)
     for arm in (first, second):
         table.add_column(Text(f"{arm}\n% right [95%]"), justify="right", no_wrap=True)
     table.add_column("diff\npp", justify="right", no_wrap=True)
@@ -84,7 +88,7 @@ def seed_table(screen: VerdictScreen) -> Table:
 
 
 def _cells(line: SeedLine) -> list[Text]:
-    tally = "–".join(format_count(count) for count in (line.wins, line.losses, line.ties))
+    tally = f"{line.wins}–{line.losses}–{line.ties}"
     cells = (
         _one_line(line.label),
         _share(line.first),
@@ -104,11 +108,10 @@ def _lines(screen: VerdictScreen) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
-    num_items = Text(", ".join(sorted({f"n = {line.first.n:,} items" for line in screen.seeds})) + " in each seed")
     rows = [
         ("difference", screen.difference),
         ("floor", screen.floor),
-        ("items", num_items.plain),
+        ("items", _items(screen)),
         ("cost", screen.cost),
     ]
     rows += [("note", note) for note in screen.notes]
@@ -117,6 +120,14 @@ def _lines(screen: VerdictScreen) -> Table:
     if screen.report is not None:
         grid.add_row("report", Text(printable(screen.report), overflow="fold", style="underline"))
     return grid
+
+
+def _items(screen: VerdictScreen) -> str:
+    sizes = sorted({line.first.n for line in screen.seeds})
+    left_out = sum(line.first.left_out + line.second.left_out for line in screen.seeds)
+    n = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    missing = f"; {left_out:,} answers unscored and left out" if left_out else ""
+    return f"n = {n} in each of {len(screen.seeds)} seeds{missing}" if len(screen.seeds) > 1 else f"n = {n}{missing}"
 
 
 def _one_line(text: str) -> str:
