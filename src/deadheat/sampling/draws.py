@@ -38,14 +38,14 @@ _WEIGHT_BITS = 32  # inverse CDF: probabilities become integers of this many bit
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class Picks:
     """One token per row."""
 
     tokens_B: NDArray[np.int64]  # [B] drawn ids
     margins_B: NDArray[np.float64] | None  # [B] score of the drawn token minus the runner-up's; +inf: no other possible
 
 
-def gumbel_max(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int], margins: bool = True) -> Drawn:
+def gumbel_max(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int], margins: bool = True) -> Picks:
     """Gumbel-max draws, one key and position per row; equal to `gumbel_max_naive` at a fraction of its cost.
 
     Example:
@@ -68,7 +68,7 @@ def gumbel_max(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[i
     return _gather(list(_threads().map(contest, range(len(key)))), margins=margins)
 
 
-def gumbel_max_naive(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Drawn:
+def gumbel_max_naive(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Picks:
     """The definition: perturb every token, take the two best. The slow twin of `gumbel_max`."""
     _check(logprobs_BV, key, positions)
     salts_V = _salts(logprobs_BV.shape[-1])
@@ -80,7 +80,7 @@ def gumbel_max_naive(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequ
     return _gather(picks, margins=True)
 
 
-def exponential_race(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Drawn:
+def exponential_race(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Picks:
     """argmax p/E: the token whose exponential clock of rate p rings first; the same draws as Gumbel-max.
 
     Example:
@@ -100,7 +100,7 @@ def exponential_race(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequ
     return _gather(picks, margins=True)
 
 
-def inverse_cdf(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Drawn:
+def inverse_cdf(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Picks:
     """Inverse-CDF draws: one uniform per row, tokens in ascending id, integer weights (softmax in float64)."""
     _check(logprobs_BV, key, positions)
     probs = torch.softmax(logprobs_BV.detach().cpu().double(), dim=-1).numpy()
@@ -109,7 +109,7 @@ def inverse_cdf(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[
         pick_by_weight(weights[b], k.uniform53(row_key, position))
         for b, (row_key, position) in enumerate(zip(key, positions, strict=True))
     ]
-    return Drawn(tokens_B=np.array(tokens, dtype=np.int64), margins_B=None)
+    return Picks(tokens_B=np.array(tokens, dtype=np.int64), margins_B=None)
 
 
 def pick_by_weight(weights_V: NDArray[np.uint64], u53: int) -> int:
@@ -125,7 +125,7 @@ def pick_by_weight(weights_V: NDArray[np.uint64], u53: int) -> int:
     return int(np.searchsorted(running_V, np.uint64(threshold), side="right"))
 
 
-def greedy(logprobs_BV: Tensor, *, margins: bool = True) -> Drawn:
+def greedy(logprobs_BV: Tensor, *, margins: bool = True) -> Picks:
     """The most probable token of each row, lowest id among equals; margin: gap of the two largest log-probabilities.
 
     Example:
@@ -138,11 +138,11 @@ def greedy(logprobs_BV: Tensor, *, margins: bool = True) -> Drawn:
     is_best_BV = values_BV == values_BV.amax(dim=-1, keepdim=True)
     tokens_B = torch.where(is_best_BV, ids_V, values_BV.shape[-1]).amin(dim=-1).cpu().numpy()
     if not margins:
-        return Drawn(tokens_B=tokens_B, margins_B=None)
+        return Picks(tokens_B=tokens_B, margins_B=None)
     if values_BV.shape[-1] == 1:
-        return Drawn(tokens_B=tokens_B, margins_B=np.full(len(tokens_B), np.inf))
+        return Picks(tokens_B=tokens_B, margins_B=np.full(len(tokens_B), np.inf))
     top_B2 = torch.topk(values_BV, 2, dim=-1).values.double()
-    return Drawn(tokens_B=tokens_B, margins_B=(top_B2[:, 0] - top_B2[:, 1]).cpu().numpy())
+    return Picks(tokens_B=tokens_B, margins_B=(top_B2[:, 0] - top_B2[:, 1]).cpu().numpy())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,9 +271,9 @@ def _top_two(scores: NDArray[np.float64], ids: NDArray[np.int64]) -> tuple[int, 
     return int(ids[best]), winner - float(rest)
 
 
-def _gather(picks: list[tuple[int, float]], *, margins: bool) -> Drawn:
+def _gather(picks: list[tuple[int, float]], *, margins: bool) -> Picks:
     tokens_B = np.array([token for token, _ in picks], dtype=np.int64)
-    return Drawn(tokens_B=tokens_B, margins_B=np.array([m for _, m in picks]) if margins else None)
+    return Picks(tokens_B=tokens_B, margins_B=np.array([m for _, m in picks]) if margins else None)
 
 
 def _check(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) -> None:

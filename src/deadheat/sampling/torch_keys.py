@@ -1,6 +1,6 @@
 """The token uniforms of `sampling.keys` on a torch device, bit for bit.
 
-torch has no full 64-bit unsigned arithmetic, so words are int64: products and XORs wrap alike, and a logical right shift
+torch has no full 64-bit unsigned arithmetic, so words are int64: products and XORs wrap alike, a logical right shift
 is an arithmetic one with the copied sign bits masked off. Used where log-probabilities live on an accelerator.
 """
 

