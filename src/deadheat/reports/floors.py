@@ -75,9 +75,10 @@ def difference_against_floor(
             _row(axes, place, difference, reach)
         _frame(axes, differences, reach)
         axes.set_title(ink.name(verdict), color=ink.INK)
-        short = tuple(ink.name(arm, 16 if ink.is_narrow(width_in) else 24) for arm in arms)
+        narrow = ink.is_narrow(width_in)
+        short = tuple(ink.name(arm, 12 if narrow else 24) for arm in arms)
         _directions(axes, short)
-        axes.set_xlabel(f"{short[0]} − {short[1]} (pp), {level:.0%} interval")
+        axes.set_xlabel(f"{short[0]} − {short[1]}{chr(10) if narrow else ' '}(pp), {level:.0%} interval")
     return sheet.figure
 
 

@@ -158,8 +158,10 @@ def to_svg(figure: Figure, *, label: str) -> str:
 
     `label` is what a screen reader says in place of the picture.
     """
+    label = printable(label)
     buffer = io.StringIO()
     with house_style(), _no_glyph_warnings():
+        _lay_out(figure)
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     body = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
@@ -168,7 +170,7 @@ def to_svg(figure: Figure, *, label: str) -> str:
         body = body.replace(colour, variable)
     prefix = "f" + hashlib.sha256((label + body).encode()).hexdigest()[:10]
     body = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", body)
-    return _labelled(body, label=printable(label), prefix=prefix).strip()
+    return _labelled(body, label=label, prefix=prefix).strip()
 
 
 def _labelled(svg: str, *, label: str, prefix: str) -> str:
@@ -179,6 +181,13 @@ def _labelled(svg: str, *, label: str, prefix: str) -> str:
     return (
         f'{head} role="img" aria-labelledby="{prefix}-title">\n<title id="{prefix}-title">{escape(label)}</title>{rest}'
     )
+
+
+def _lay_out(figure: Figure) -> None:
+    """Places everything once and for all: laying one figure out again would move it in the last digits."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
 @contextmanager
@@ -200,6 +209,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     buffer = io.BytesIO()
     with house_style(), _no_glyph_warnings():
+        _lay_out(figure)
         figure.savefig(buffer, format=kind, dpi=200, facecolor="white", metadata=dates[kind])
     try:
         path.write_bytes(buffer.getvalue())
