@@ -146,9 +146,9 @@ def _prepare(table: Floats, item_ids: Sequence[str | int | None] | None) -> tupl
 def _check(resampling: Level, num_seeds: int, resamples: int, coverage: float) -> None:
     if resampling is Level.SEED and num_seeds < FEWEST_SEED_CLUSTERS:
         raise StatsError(
-            f"{num_seeds} seeds cannot be the only clusters: they have {math.comb(2 * num_seeds - 1, num_seeds)} distinct "
-            f"resamples, and the ends of the interval are single seeds. Wanted at least {FEWEST_SEED_CLUSTERS}, "
-            "or level 'crossed' or 'question'"
+            f"{num_seeds} seeds cannot be the only clusters: they have {math.comb(2 * num_seeds - 1, num_seeds)} "
+            f"distinct resamples, and the ends of the interval are single seeds. Wanted {FEWEST_SEED_CLUSTERS} seeds or "
+            "more, or level 'crossed' or 'question'"
         )
     if resamples < 1 or not 0 < coverage < 1:
         raise StatsError(f"{resamples} resamples at coverage {coverage}; wanted at least 1, and a coverage in (0, 1)")
@@ -185,7 +185,7 @@ def _resample(resampling: Level, table: Floats, resamples: int, rng: np.random.G
     seeds_RS = rng.multinomial(num_seeds, np.full(num_seeds, 1 / num_seeds), size=resamples).astype(np.float64)
     if resampling is Level.SEED:
         present = ~np.isnan(table)
-        return (seeds_RS @ np.nansum(table, axis=1)) / (seeds_RS @ present.sum(axis=1))
+        return _ratio(seeds_RS @ np.nansum(table, axis=1), seeds_RS @ present.sum(axis=1))
     if resampling is Level.NESTED:
         return _nested(table, seeds_RS, rng)
     return _crossed(table, seeds_RS, rng)
