@@ -1,9 +1,9 @@
-"""What is trained: LoRA matrices (by peft) or every weight; keyed initialisation, sorted names, files with stable bytes.
+"""What is trained: LoRA matrices (by peft) or every weight; keyed initialisation, sorted names, stable bytes on disk.
 
-LoRA (Hu et al. 2021) adds (alpha / rank)·B·A to a linear layer. A starts uniform in ±1/√fan_in (what peft calls the
-default: Kaiming with a = √5), B at zero, so a fresh adapter changes nothing. A's entries are keyed uniforms addressed by
-(key, parameter name, index): the same key gives the same bytes on any machine, and torch's global generator is left as
-it was found. Dropout is zero: a draw nobody could address again would hide in it.
+LoRA (Hu et al. 2021) adds (alpha / rank)·B·A to a linear layer. A starts uniform in ±1/√fan_in (peft's default: Kaiming
+with a = √5), B at zero, so a fresh adapter changes nothing. A's entries are keyed uniforms addressed by (key, parameter
+name, index): the same key gives the same bytes on any machine, and torch's global generator is left as it was found.
+Dropout is zero: a draw nobody could address again would hide in it.
 """
 
 import json
@@ -60,7 +60,7 @@ def attach(module: nn.Module, config: AdapterConfig, *, key: int) -> None:
             inject_adapter_in_model(lora, module)
         except ValueError as error:
             raise ConfigError(
-                f"adapter targets {targets} do not fit this model: {error}. Use 'all-linear', or names of its linear layers"
+                f"adapter targets {targets} do not fit this model: {error}. Use 'all-linear' or names of its layers"
             ) from error
     initialise(module, key=key)
 

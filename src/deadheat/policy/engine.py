@@ -5,8 +5,9 @@
     a finished row leaves; the next waiting request takes its place, starting from its prompt's keys and values
 
 Batch company never changes a draw: a prompt is prefilled alone, the tile always has the same number of rows (idle ones
-are dummies), every row starts at column 0, and a row's draws are keyed by its own key and position. Forced tokens are fed
-through the decode steps, so a completion continued from a forced prefix has the numbers of the one it was cut from.
+are dummies), every row starts at column 0, and a row's draws are keyed by its own key and position. Forced tokens are
+fed through the decode steps, so a completion continued from a forced prefix has the numbers of the one it was cut from;
+at a forced position the margin is that of the token that would have been drawn.
 A first token is drawn from the prefill; log-probabilities are recorded under the warped distribution it was drawn from
 and under the model's own.
 
@@ -93,8 +94,8 @@ def check_requests(requests: Sequence[GenerateRequest], context_length: int) -> 
             raise ValueError(f"request {number} forces {len(request.forced)} tokens with max_new_tokens={cap}")
         if prompt + cap > context_length:
             raise PromptTooLongError(
-                f"request {number}: a prompt of {prompt} tokens plus max_new_tokens={cap} is {prompt + cap}; this model's "
-                f"context holds {context_length}. Shorten the prompt or lower max_new_tokens to "
+                f"request {number}: a prompt of {prompt} tokens plus max_new_tokens={cap} is {prompt + cap}; this "
+                f"model's context holds {context_length}. Shorten the prompt or lower max_new_tokens to "
                 f"{max(0, context_length - prompt)}"
             )
 

@@ -4,11 +4,11 @@ Everything the engine and the trie need of a model passes through `CausalModel`:
 (it changed between transformers versions), chooses the attention function, and refuses models whose state the engine
 cannot copy row by row (sliding windows, recurrent layers, no cache at all).
 
-Attention is `grouped_attention`, registered with transformers where the model takes registered functions: the heads that
-share a key/value head are one matrix product, so keys and values are never repeated in memory (a decode step reads a
-third of what `eager` reads on a 9-query, 3-key/value-head model), and the products of a decode step keep their numbers
-when the key/value length grows by blocks, which torch's fused kernels do not promise. Models with soft-capped scores or
-without the registry use their own `eager` code.
+Attention is `grouped_attention`, registered with transformers where the model takes registered functions: the heads
+that share a key/value head are one matrix product, so keys and values are never repeated in memory (a decode step reads
+a third of what `eager` reads on a model with 9 query and 3 key/value heads), and the products of a decode step keep
+their numbers when the key/value length grows by blocks, which torch's fused kernels do not promise. Models with
+soft-capped scores or without the registry use their own `eager` code.
 """
 
 import inspect
@@ -134,7 +134,7 @@ def _cache_argument(module: nn.Module) -> str:
         if name in names:
             return name
     raise UnsupportedModelError(
-        f"{type(module).__name__} takes no key/value cache; wanted a decoder-only transformer, for example a Llama or Qwen"
+        f"{type(module).__name__} takes no key/value cache; wanted a decoder-only transformer such as Llama or Qwen"
     )
 
 
@@ -146,8 +146,8 @@ def _refuse_unsupported(module: nn.Module) -> None:
     odd = sorted({type(layer).__name__ for layer in layers if type(layer) is not DynamicLayer})
     if odd or not isinstance(DynamicCache(config=config), Cache):
         raise UnsupportedModelError(
-            f"{config.model_type} keeps {', '.join(odd)}; wanted full attention in every layer, because a row's state is "
-            "copied by column (a sliding window or a recurrent state cannot be). Use a full-attention model"
+            f"{config.model_type} keeps {', '.join(odd)}; wanted full attention in every layer, because a row's state "
+            "is copied by column (a sliding window or a recurrent state cannot be). Use a full-attention model"
         )
 
 

