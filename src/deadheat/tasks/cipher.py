@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -50,6 +50,8 @@ class Grade(StrEnum):
 
 class CipherConfig(TaskConfig):
     """Options of `cipher`."""
+
+    grading_options: ClassVar[frozenset[str]] = frozenset({"grade"})
 
     name: Literal["cipher"] = "cipher"
     grade: Grade = Grade.EXACT  # the training reward

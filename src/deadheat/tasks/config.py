@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -13,6 +13,8 @@ class TaskConfig(BaseModel):
     """What every task's config has; each task adds its own options in its own file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    grading_options: ClassVar[frozenset[str]] = frozenset()  # options that change rewards and never a prompt
 
     name: str  # "addition", "reasoning-gym:leg_counting", "file:my_task.py"
 

@@ -26,7 +26,9 @@ TASKS: dict[str, Entry] = {
     "cipher": Entry(module="deadheat.tasks.cipher", config="CipherConfig", build="build_cipher"),
 }
 # Names of the form "prefix:rest"; the rest is the task's own business.
-PREFIXES: dict[str, Entry] = {}
+PREFIXES: dict[str, Entry] = {
+    "file": Entry(module="deadheat.tasks.user", config="FileTaskConfig", build="build_file"),
+}
 
 
 def task_names() -> list[str]:
