@@ -6,14 +6,14 @@
     nested    draw seeds, then items anew for each drawn seed      too narrow where seeds share their items
     seed      seeds only                                           refused below 6 seeds
 
-Draws are multinomial weights over *distinct columns*: items with the same values under every seed are interchangeable,
-so their joint weight is one multinomial cell, which makes a table of grades cost its few patterns and not its N. Tables
-are put in a canonical order first; order and the sign of A − B do not reach the randomness.
+Draws are multinomial weights over *distinct columns*: items with the same values under every seed are
+interchangeable, so their joint weight is one multinomial cell, which makes a table of grades cost its few patterns
+and not its N. Tables are put in a canonical order first; order and the sign of A − B do not reach the randomness.
 
 Source: Efron and Tibshirani 1993, chapter 13; crossed: Owen 2007 ("pigeonhole bootstrap"). Its bias at few seeds is
-known and left uncorrected. Drawn seeds repeat, E Σ w² = 2S − 1, so item noise enters the variance up to (2S − 1)/S too
-large: 5/3 at S = 3. The seeds' own variance enters at (S − 1)/S, 2/3 at S = 3. An interval that would miss its point
-estimate is widened to it.
+known and left uncorrected. Drawn seeds repeat, E Σ w² = 2S − 1, so item noise enters the variance up to (2S − 1)/S
+too large: 5/3 at S = 3. The seeds' own variance enters at (S − 1)/S, 2/3 at S = 3. An interval that would miss its
+point estimate is widened to it.
 """
 
 import math
@@ -147,8 +147,8 @@ def _check(resampling: Level, num_seeds: int, resamples: int, coverage: float) -
     if resampling is Level.SEED and num_seeds < FEWEST_SEED_CLUSTERS:
         raise StatsError(
             f"{num_seeds} seeds cannot be the only clusters: they have {math.comb(2 * num_seeds - 1, num_seeds)} "
-            f"distinct resamples, and the ends of the interval are single seeds. Wanted {FEWEST_SEED_CLUSTERS} seeds or "
-            "more, or level 'crossed' or 'question'"
+            f"distinct resamples, and the ends of the interval are single seeds. Wanted {FEWEST_SEED_CLUSTERS} "
+            "seeds or more, or level 'crossed' or 'question'"
         )
     if resamples < 1 or not 0 < coverage < 1:
         raise StatsError(f"{resamples} resamples at coverage {coverage}; wanted at least 1, and a coverage in (0, 1)")

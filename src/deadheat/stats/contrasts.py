@@ -1,9 +1,9 @@
 """Contrasts of a per-item column between arms, over one pool or several, and interactions.
 
-A column is any number per seed and item: a grade, capped or not, capped and wrong, a vote's grade, a mean over sampled
-runs. A contrast is its mean difference; an interaction is a difference of differences; both are bootstrapped on the
-seed × item table. A pool carries whether a setting was chosen while looking at it, an evaluation whether it is the
-primary one or a re-execution: a reader must be able to tell.
+A column is any number per seed and item: a grade, capped or not, capped and wrong, a vote's grade, a mean over
+sampled runs. A contrast is its mean difference; an interaction is a difference of differences; both are bootstrapped
+on the seed × item table. A pool carries whether a setting was chosen while looking at it, an evaluation whether it is
+the primary one or a re-execution: a reader must be able to tell.
 """
 
 import math

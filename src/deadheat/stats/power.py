@@ -1,7 +1,7 @@
 """The power of a rule: how often it calls a true gap, and the smallest gap it calls four times out of five.
 
-Simulated reruns come from `vote_models`. The gap g is (wins − losses)/all items. As a difference of decided win shares
-it is g/d, and only that one compares with `win_share_floor`; both are in every record.
+Simulated reruns come from `vote_models`. The gap g is (wins − losses)/all items. As a difference of decided win
+shares it is g/d, and only that one compares with `win_share_floor`; both are in every record.
 
 The two parts of the rule pull against each other: a further seed sharpens the pooled test and is one more chance to
 point the other way (`agreement_chance`).

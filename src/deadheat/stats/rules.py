@@ -6,8 +6,9 @@
     per-seed         all nets on one side, and more than half of the seeds significant on their own
     pooled           significance alone
 
-The words are called(A), called(B) and not called, never "no difference": beside them stands the smallest gap that this
-very table could have called four times out of five, at equal seeds (τ = 0) and at the seeds' measured spread (τ̂).
+The words are called(A), called(B) and not called, never "no difference": beside them stands the smallest gap that
+this very table could have called four times out of five, at equal seeds (τ = 0) and at the seeds' measured spread
+(τ̂).
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """What the next budget should buy: seeds, questions or judges.
 
 Every affordable step is tried: so many more seeds, so many more judges, the rest on whole questions. A seed's price
-covers its own N pairs. Steps are ranked by the margin they leave, or by how often the rule would call a given gap under
-the measured discordance and spread of seeds. No rule such as "seeds up to three" is built in; where it holds it is an
-outcome of d and τ̂.
+covers its own N pairs. Steps are ranked by the margin they leave, or by how often the rule would call a given gap
+under the measured discordance and spread of seeds. No rule such as "seeds up to three" is built in; where it holds it
+is an outcome of d and τ̂.
 """
 
 import math

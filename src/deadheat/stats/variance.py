@@ -3,12 +3,12 @@
     Var(mean) = σ²_seed/k + (σ²_pair + σ²_judge/J + σ²_jitter/(J·K))/M
 
 k seeds, M seed–item pairs in all, J judges, K repeated scorings. A new seed brings its own N pairs; one more question
-at S seeds costs S pairs. Judges who correlate at r count as J/(1 + (J−1)r) independent ones, which is the same as sharing
-σ²_pair and differing by σ²_judge = (1−r)·(their common variance), jitter taken off.
+at S seeds costs S pairs. Judges who correlate at r count as J/(1 + (J−1)r) independent ones, which is the same as
+sharing σ²_pair and differing by σ²_judge = (1−r)·(their common variance), jitter taken off.
 
-The seed part is what is left of the spread of the seed means once item noise is taken off, max(0, var(ȳ_s) − MS_res/N),
-with MS_res the residual of the two-way layout: an item's own difficulty is the same under every seed. The pair part
-keeps that difficulty, so that Var is the variance over fresh questions too.
+The seed part is what is left of the spread of the seed means once item noise is taken off, max(0, var(ȳ_s) −
+MS_res/N), with MS_res the residual of the two-way layout: an item's own difficulty is the same under every seed. The
+pair part keeps that difficulty, so that Var is the variance over fresh questions too.
 """
 
 import math
@@ -150,7 +150,8 @@ def _seed_part(table_SN: Floats) -> float:
     seed_S, item_N = table_SN.mean(axis=1, keepdims=True), table_SN.mean(axis=0, keepdims=True)
     residual = table_SN - seed_S - item_N + table_SN.mean()
     dof = (table_SN.shape[0] - 1) * (num_items - 1)
-    return max(0.0, float(seed_S.var(ddof=1)) - float((residual**2).sum()) / dof / num_items)
+    noise = float((residual**2).sum() / dof / num_items)
+    return max(0.0, float(seed_S.var(ddof=1)) - noise)
 
 
 def _judge_correlation(by_judge_SNJ: Floats) -> float | None:
@@ -161,7 +162,7 @@ def _judge_correlation(by_judge_SNJ: Floats) -> float | None:
     centred = (by_judge_SNJ - by_judge_SNJ.mean(axis=1, keepdims=True)).reshape(-1, num_judges)
     if (centred.std(axis=0) == 0).any():
         return None
-    r = np.corrcoef(centred.T)
+    r: Floats = np.corrcoef(centred.T)
     return float(np.mean(r[np.triu_indices(num_judges, 1)]))
 
 

@@ -6,8 +6,9 @@
     empirical     the vote patterns of an observed table, mirrored and tilted to the gap asked for
 
 The first three walk through the seeds. Items are exchangeable, so a rerun is how many items stand at each state (up
-votes so far minus down votes; for a strict majority both counts), and one seed moves each state's count by two binomial
-draws. That is S² binomials in place of 3^S multinomial cells, and as exact. The empirical model draws the cells.
+votes so far minus down votes; for a strict majority both counts), and one seed moves each state's count by two
+binomial draws. That is S² binomials in place of 3^S multinomial cells, and as exact. The empirical model draws the
+cells.
 """
 
 from collections.abc import Mapping
