@@ -123,6 +123,12 @@ def test_training_reward_leaves_unscored_steps_out_of_the_mean(curves: list[Curv
     assert np.allclose(thick.get_xydata(), [[1, 0.15], [2, 0.35], [3, 0.6]])
 
 
+def test_a_run_of_one_step_is_still_seen() -> None:
+    one = Curve(arm="a", seed=0, steps=(1,), train_reward=(0.5,), eval_steps=(0,), eval_shares=(wilson(1, 4),))
+    training = learning_curves([one]).axes[1]
+    assert [(line.get_marker(), line.get_xydata().tolist()) for line in training.get_lines()] == [("o", [[1, 0.5]])] * 2
+
+
 def test_gate_shares_stack_to_a_hundred_and_the_band_is_the_wilson_interval(gates: list[GateCurve]) -> None:
     panel = gate_curves(gates).axes[0]
     # two seeds of four groups: live 2, 4, 8 of 8

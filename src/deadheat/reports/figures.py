@@ -158,19 +158,21 @@ def _held_out(axes: Axes, curves: Sequence[Curve], index: int) -> None:
 
 def _training(axes: Axes, curves: Sequence[Curve], index: int, window: int) -> None:
     arm = ink.look(index)
+    point = arm.marker if max(len(curve.steps) for curve in curves) == 1 else None
     rows = [dict(zip(curve.steps, _gaps(curve.train_reward), strict=True)) for curve in curves]
     for curve in curves:
-        axes.plot(curve.steps, smoothed(curve.train_reward, window), lw=0.7, alpha=0.5, color=arm.colour)
+        axes.plot(curve.steps, smoothed(curve.train_reward, window), lw=0.7, alpha=0.5, color=arm.colour, marker=point)
     shared = [step for step in curves[0].steps if all(step in row for row in rows)]
     mean = tuple(_mean([row[step] for row in rows]) for step in shared)
-    axes.plot(shared, smoothed(mean, window), lw=2.0, ls=arm.dash, color=arm.colour, zorder=3.0)
+    axes.plot(shared, smoothed(mean, window), lw=2.0, marker=point, ls=arm.dash, color=arm.colour, zorder=3.0)
 
 
 def gate_curves(curves: Sequence[GateCurve], *, width_in: float = ink.WIDE_IN) -> Figure:
     """Per arm, the share of groups that were live, all right, all wrong or tied otherwise, over the steps.
 
     Counts are pooled over seeds and over a centred window of steps; the band around the top of the live share is its
-    95% Wilson interval with the pooled number of groups as n. What is above the live share is the shut-gate rate.
+    95% Wilson interval with the pooled number of groups as n. What is above the live share is the shut-gate rate. The
+    caption should say how many seeds and groups there are.
     """
     _wanted(curves, "gate curve")
     arms = _arms(curves)
@@ -180,8 +182,7 @@ def gate_curves(curves: Sequence[GateCurve], *, width_in: float = ink.WIDE_IN) -
         for axes, arm in zip(sheet.panels, arms, strict=True):
             of_arm = [curve for curve in curves if curve.arm == arm]
             _gate_panel(axes, of_arm, window)
-            num_seeds = len({curve.seed for curve in of_arm})
-            axes.set_title(f"{ink.name(arm)} ({num_seeds} seed{'s' * (num_seeds > 1)})")
+            axes.set_title(ink.name(arm, sheet.title_limit))
             _label(axes, x="training step", y="share of groups (%)" if axes is sheet.panels[0] else None)
         _gate_legend(sheet.figure, window)
     return sheet.figure
@@ -254,7 +255,7 @@ def denominators(
             for kind, dash, width in (("all_groups", "-", 1.8), ("signal_groups", (0, (3.5, 1.6)), 1.4)):
                 steps, means = _mean_over_seeds([(size.steps, getattr(size, kind)) for size in of_arm])
                 axes.plot(steps, smoothed(means, window), ls=dash, lw=width, color=ink.look(index).colour)
-            axes.set_title(ink.name(arm))
+            axes.set_title(ink.name(arm, sheet.title_limit))
             smoothing = "" if window == 1 else f",\n{window}-step average"
             _label(axes, x="training step", y=size_label + smoothing if axes is sheet.panels[0] else None)
         sheet.panels[0].set_ylim(bottom=0)
@@ -295,7 +296,7 @@ def bars(panels: Sequence[BarPanel], *, width_in: float = ink.WIDE_IN) -> Figure
     _wanted(panels, "panel of bars")
     most = max(len(panel.bars) for panel in panels)
     with ink.house_style():
-        sheet = ink.sheet(len(panels), width_in=width_in, height_in=0.62 + 0.27 * most, columns=3, share_y=False)
+        sheet = ink.sheet(len(panels), width_in=width_in, height_in=0.62 + 0.27 * most)
         for axes, panel, before in zip(sheet.panels, panels, (None, *panels), strict=False):
             _bar_panel(axes, panel)
             if before is not None and not ink.is_narrow(width_in) and _bar_labels(before) == _bar_labels(panel):
@@ -380,7 +381,7 @@ def _arm_legend(figure: Figure, arms: Sequence[str]) -> None:
             lw=2.0,
             marker=ink.look(index).marker,
             ms=4,
-            label=ink.name(arm),
+            label=ink.name(arm, 18 if ink.is_narrow(figure.get_figwidth()) else ink.MAX_NAME),
         )
         for index, arm in enumerate(arms)
     ]

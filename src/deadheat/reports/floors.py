@@ -4,6 +4,7 @@
 no gap could have been called. `scatter_against_floor` sets many published margins against their detection floors.
 """
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +66,7 @@ def difference_against_floor(
         raise ValueError("no difference to draw; wanted at least one")
     with ink.house_style():
         height_in = 1.1 + 0.3 * len(differences)
-        sheet = ink.sheet(1, width_in=width_in, height_in=height_in, columns=1)
+        sheet = ink.sheet(1, width_in=width_in, height_in=height_in)
         (axes,) = sheet.panels
         reach = 1.12 * max([abs(v) for d in differences for v in (d.low_pp, d.high_pp)] + [catchable_gap_pp or 0, 1.0])
         if catchable_gap_pp is not None:
@@ -74,9 +75,9 @@ def difference_against_floor(
         for place, difference in enumerate(differences):
             _row(axes, place, difference, reach)
         _frame(axes, differences, reach)
-        axes.set_title(ink.name(verdict), color=ink.INK)
         narrow = ink.is_narrow(width_in)
-        short = tuple(ink.name(arm, 12 if narrow else 24) for arm in arms)
+        axes.set_title(textwrap.fill(ink.name(verdict, 160), 28 if narrow else 66), color=ink.INK)
+        short = tuple(ink.name(arm, 10 if narrow else 24) for arm in arms)
         _directions(axes, short)
         axes.set_xlabel(f"{short[0]} − {short[1]}{chr(10) if narrow else ' '}(pp), {level:.0%} interval")
     return sheet.figure
@@ -101,7 +102,7 @@ def _row(axes: Axes, place: int, difference: Difference, reach: float) -> None:
         [difference.diff_pp],
         [place],
         marker="D" if difference.pooled else "o",
-        ms=6.5 if difference.pooled else 5,
+        ms=6 if difference.pooled else 5,
         color=colour,
         mec=ink.PAPER,
         mew=0.8,
@@ -153,7 +154,7 @@ def scatter_against_floor(points: Sequence[FloorPoint], *, width_in: float = ink
     reach = 1.1 * max(max(abs(point.margin_pp), point.floor_pp) for point in points)
     lowest = min(0.0, 1.15 * min(point.margin_pp for point in points))
     with ink.house_style():
-        sheet = ink.sheet(1, width_in=width_in, height_in=3.4, columns=1)
+        sheet = ink.sheet(1, width_in=width_in, height_in=3.4)
         (axes,) = sheet.panels
         axes.fill_between([0, reach], [0, reach], [reach, reach], color=ink.LIVE, alpha=0.08, lw=0)
         axes.plot([0, reach], [0, reach], color=ink.INK, lw=1.0, label="margin = detection floor")

@@ -115,6 +115,7 @@ class Sheet:
 
     figure: Figure
     panels: tuple[Axes, ...]
+    title_limit: int  # characters of bold type that fit over one panel
 
 
 @contextmanager
@@ -130,15 +131,15 @@ def is_narrow(width_in: float) -> bool:
     return width_in < (WIDE_IN + NARROW_IN) / 2
 
 
-def sheet(num_panels: int, *, width_in: float, height_in: float, columns: int = 2, share_y: bool = False) -> Sheet:
-    """Panels of `height_in` each, at most `columns` abreast; one under the other where the page is narrow."""
-    columns = 1 if is_narrow(width_in) else min(columns, num_panels)
+def sheet(num_panels: int, *, width_in: float, height_in: float, share_y: bool = False) -> Sheet:
+    """Panels of `height_in` each, two or three abreast; one under the other where the page is narrow."""
+    columns = 1 if is_narrow(width_in) else min(num_panels, 3 if num_panels % 3 == 0 else 2)
     rows = -(-num_panels // columns)
     figure = Figure(figsize=(width_in, height_in * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y).flatten().tolist()
     for spare in axes[num_panels:]:
         spare.set_visible(False)
-    return Sheet(figure=figure, panels=tuple(axes[:num_panels]))
+    return Sheet(figure=figure, panels=tuple(axes[:num_panels]), title_limit=int(9.5 * width_in / columns) - 4)
 
 
 def name(text: str, limit: int = MAX_NAME) -> str:
