@@ -91,7 +91,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """One bar: a value, perhaps in named parts, perhaps with an interval."""
+    """One bar: a value, perhaps with an interval."""
 
     label: str  # what stands beside the bar: an arm
     value: float  # in the unit of its panel
