@@ -24,10 +24,12 @@ class Entry:
 TASKS: dict[str, Entry] = {
     "addition": Entry(module="deadheat.tasks.addition", config="AdditionConfig", build="build_addition"),
     "cipher": Entry(module="deadheat.tasks.cipher", config="CipherConfig", build="build_cipher"),
+    "gsm8k": Entry(module="deadheat.tasks.gsm8k", config="Gsm8kConfig", build="build_gsm8k"),
 }
 # Names of the form "prefix:rest"; the rest is the task's own business.
 PREFIXES: dict[str, Entry] = {
     "file": Entry(module="deadheat.tasks.user", config="FileTaskConfig", build="build_file"),
+    "reasoning-gym": Entry(module="deadheat.tasks.gym", config="GymConfig", build="build_gym"),
 }
 
 

@@ -57,6 +57,7 @@ class GoldReport:
 
     task: str  # the task's name
     num_gold: int  # gold answers graded; 0 for a task without a checker
+    num_without_gold: int  # problems whose source gives no answer (reference ""), which could not be validated
 
 
 def validate_checker(
@@ -67,9 +68,10 @@ def validate_checker(
     `progress(done, total)` is called after each answer. The first failures are listed in the TaskError.
     """
     if not task.graded:
-        return GoldReport(task=task.name, num_gold=0)
+        return GoldReport(task=task.name, num_gold=0, num_without_gold=0)
     grade = task.check if check is None else check
-    problems = [*task.training, *task.held_out]
+    everything = [*task.training, *task.held_out]
+    problems = [p for p in everything if p.reference]
     failures: list[str] = []
     num_failed = 0
     for done, problem in enumerate(problems, start=1):
@@ -86,7 +88,7 @@ def validate_checker(
             f"task {task.name!r}: the checker refuses {num_failed} of {len(problems)} gold answers; wanted 0. "
             f"First ones: {'; '.join(failures)}. Mend the checker ({task.extraction}) or drop those problems."
         )
-    return GoldReport(task=task.name, num_gold=len(problems))
+    return GoldReport(task=task.name, num_gold=len(problems), num_without_gold=len(everything) - len(problems))
 
 
 def _describe_failure(problem: Problem, gold: str, score: Score) -> str:
