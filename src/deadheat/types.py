@@ -93,6 +93,16 @@ class Score:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """The completions of one problem under one policy state, before grading, in sample order."""
+
+    problem: Problem
+    prompt_length: int  # tokens
+    first_sample: int  # index of the first completion; extra draws continue it
+    completions: tuple[Completion, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rollout:
     """One attempt at one problem, graded."""
 
@@ -107,6 +117,7 @@ class Group:
     """The G rollouts of one problem under one policy state, in sample order."""
 
     problem: Problem
+    prompt_length: int  # tokens
     rollouts: tuple[Rollout, ...]
 
 

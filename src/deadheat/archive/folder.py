@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deadheat.archive.files import disk_errors, read_json, sha256_file, sweep_partials, write_json
+from deadheat.archive.plain import differences
 from deadheat.errors import ArchiveError, RunFolderError
 
 RESOLVED = "resolved.json"
@@ -76,22 +77,11 @@ def _refuse_other_run(folder: Path, resolved: dict[str, Any], *, resume: bool) -
         )
     held = read_json(folder / RESOLVED)
     if held != resolved:
-        changed = sorted(_differences(held, resolved))
+        changed = [path for path, _, _ in differences(held, resolved)]
         raise RunFolderError(
             f"{folder} holds another run: {', '.join(changed[:6])} differ. Wanted the same config to --resume; restore "
             "it, or choose another --out."
         )
-
-
-def _differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
-    if isinstance(left, dict) and isinstance(right, dict):
-        for key in sorted(left.keys() | right.keys()):
-            yield from _differences(left.get(key), right.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for index, (a, b) in enumerate(zip(left, right, strict=True)):
-            yield from _differences(a, b, f"{path}[{index}]")
-    elif left != right:
-        yield path
 
 
 def seal(folder: Path) -> None:

@@ -6,15 +6,16 @@ file's metadata; a reader refuses a newer version than it knows.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from deadheat.archive.files import write_atomic
 from deadheat.errors import ArchiveError
-from deadheat.types import Problem, Rollout, Score
+from deadheat.types import Completion, Group, Problem, Rollout, Score, StopReason
 
 SCHEMA_VERSION = 1
 _VERSION_KEY = "deadheat.schema"
@@ -123,8 +124,8 @@ def _row(source: RolloutSource, item: Credited) -> dict[str, object]:
     }
 
 
-def _json(mapping: object) -> str:
-    return json.dumps(dict(mapping), sort_keys=True, ensure_ascii=False)  # type: ignore[call-overload]
+def _json(mapping: Mapping[str, object]) -> str:
+    return json.dumps(dict(mapping), sort_keys=True, ensure_ascii=False)
 
 
 def write_table(path: Path, frame: pl.DataFrame) -> None:
@@ -155,22 +156,49 @@ def read_tables(paths: Sequence[Path]) -> pl.DataFrame:
     return pl.concat([read_table(path) for path in paths])
 
 
-def problem_of(row: dict[str, object]) -> Problem:
+def problem_of(row: Mapping[str, Any]) -> Problem:
     """The problem a row was drawn for."""
     return Problem(
-        task=str(row["task"]),
-        problem_id=str(row["problem_id"]),
-        prompt=str(row["prompt"]),
-        reference=str(row["reference"]),
-        columns=json.loads(str(row["columns"])),
+        task=row["task"],
+        problem_id=row["problem_id"],
+        prompt=row["prompt"],
+        reference=row["reference"],
+        columns=json.loads(row["columns"]),
     )
 
 
-def same_grade(row: dict[str, object], score: Score) -> bool:
-    """Whether a fresh grading of a row's completion agrees with what the row says."""
-    return (
-        row["raw_reward"] == score.value
-        and row["correct"] == score.correct
-        and row["answer"] == score.answer
-        and row["parsed"] == score.parsed
+def groups_of(frame: pl.DataFrame) -> list[Group]:
+    """The groups of explicit rows, in order of first appearance."""
+    groups = []
+    for _, rows in frame.group_by("group_id", maintain_order=True):
+        first = rows.row(0, named=True)
+        problem = problem_of(first)
+        groups.append(
+            Group(
+                problem=problem,
+                prompt_length=first["prompt_length"],
+                rollouts=tuple(_rollout_of(problem, row) for row in rows.iter_rows(named=True)),
+            )
+        )
+    return groups
+
+
+def _rollout_of(problem: Problem, row: dict[str, Any]) -> Rollout:
+    completion = Completion(
+        tokens=tuple(row["token_ids"]),
+        logprobs=tuple(row["logprobs"]),
+        plain_logprobs=tuple(row["plain_logprobs"]),
+        margins=None,
+        text=row["completion"],
+        stop=StopReason(row["stop"]),
+        key=row["key"],
     )
+    score = Score(
+        value=row["raw_reward"],
+        correct=row["correct"],
+        answer=row["answer"],
+        parsed=row["parsed"],
+        parts=json.loads(row["parts"]),
+        unscored=row["unscored"],
+    )
+    return Rollout(problem=problem, sample=row["sample"], completion=completion, score=score)

@@ -1,0 +1,97 @@
+"""A race from file to verdict: claim the folder, run every arm under every seed, check the coupling, judge, seal."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from deadheat.archive import claim_folder, plain, read_json, seal, write_json, write_text
+from deadheat.errors import UncoupledError
+from deadheat.race.config import RaceConfig
+from deadheat.race.environment import environment
+from deadheat.race.executors import Failure, run_in_process, run_in_workers
+from deadheat.race.page import write_report
+from deadheat.race.verdict import RaceVerdict, equal_seconds, judge
+from deadheat.tasks import load_task, validate_checker
+from deadheat.tasks.timed import open_checker
+from deadheat.train import Observer
+
+ENVIRONMENT = "environment.json"
+REPORT = "report.html"
+TIMING = "timing.json"
+TOML = "race.toml"
+VERDICT = "verdict.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceResult:
+    """What a race left behind."""
+
+    folder: Path
+    verdict: RaceVerdict
+    failures: tuple[Failure, ...]  # runs to be tried again with --resume; empty: the race is complete and sealed
+    notes: tuple[str, ...]  # what a reader should know: a resumed run, files a crash had half written
+
+
+def run_race(
+    race: RaceConfig, text: str, folder: Path, *, workers: int = 1, resume: bool = False, observe: Observer
+) -> RaceResult:
+    """Runs what is not yet finished and judges what is; `text` is the race file, kept beside its resolution."""
+    race = _with_threads(race, folder, workers=workers, resume=resume)
+    check_tasks(race)
+    with claim_folder(folder, race.resolved(), resume=resume) as claim:
+        notes = [
+            f"{path.relative_to(folder)} was half written when the race stopped; it is rebuilt" for path in claim.swept
+        ]
+        notes += _record_environment(folder)
+        write_text(folder / TOML, text)
+        run = run_in_process if workers == 1 else _in_workers(workers)
+        failures = tuple(run(race, folder, observe))
+        refused = [failure for failure in failures if failure.uncoupled]
+        if refused:
+            raise UncoupledError(refused[0].message)
+        verdict = judge(folder, race)
+        write_json(folder / VERDICT, plain(verdict))
+        write_json(folder / TIMING, _timing(folder, race))
+        write_report(folder / REPORT, folder, race, verdict)
+        if not failures:
+            seal(folder)
+    return RaceResult(folder=folder, verdict=verdict, failures=failures, notes=tuple(notes))
+
+
+def check_tasks(race: RaceConfig, *, progress: Callable[[int, int], None] | None = None) -> None:
+    """Every distinct task of the race grades all its own gold answers right, or a `TaskError` says which it does not."""
+    for config in {arm.task.model_dump_json(): arm.task for arm in race.arms.values()}.values():
+        task = load_task(config)
+        with open_checker(task) as check:
+            validate_checker(task, check, progress=progress)
+
+
+def _with_threads(race: RaceConfig, folder: Path, *, workers: int, resume: bool) -> RaceConfig:
+    """Threads decide bytes, so a resumed race keeps the number it began with."""
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    held = folder / "resolved.json"
+    if resume and held.exists():
+        threads = next(arm.threads or threads for arm in RaceConfig.from_resolved(read_json(held)).arms.values())
+    return race.with_threads(threads)
+
+
+def _in_workers(workers: int) -> Callable[[RaceConfig, Path, Observer], list[Failure]]:
+    return lambda race, folder, observe: run_in_workers(race, folder, observe, workers=workers)
+
+
+def _record_environment(folder: Path) -> list[str]:
+    path, now = folder / ENVIRONMENT, environment()
+    if not path.exists():
+        write_json(path, now)
+        return []
+    before = read_json(path)
+    changed = sorted(name for name in now if now[name] != before.get(name))
+    return (
+        [f"resumed under another {', '.join(changed)}: bytes may differ from an uninterrupted race"] if changed else []
+    )
+
+
+def _timing(folder: Path, race: RaceConfig) -> dict[str, object]:
+    contrasts = equal_seconds(folder, race)
+    return {"equal_seconds": [{"arm_a": a, "arm_b": b, "contrast": plain(c)} for (a, b), c in contrasts.items()]}

@@ -1,0 +1,177 @@
+"""Does a run folder still say what it said? Hash every file, regrade every answer, recompute every advantage and verdict.
+
+Nothing here trusts a stored figure: answers are graded again from their text, rewards and advantages follow from the
+grades, the step ledger from the rows, the verdict from the evaluations.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from deadheat.archive import check_manifest, differences, groups_of, plain, read_json, read_table
+from deadheat.credit import GroupKind
+from deadheat.errors import ArchiveError
+from deadheat.race.config import RaceConfig
+from deadheat.race.executors import jobs_of
+from deadheat.race.verdict import judge
+from deadheat.scorers import CheckerScorer
+from deadheat.tasks import load_task
+from deadheat.train import EVALS, ROLLOUTS, MarkerGate, RunConfig, RunIdentity, assign_credit, read_steps
+
+_GRADE_COLUMNS = ("raw_reward", "correct", "answer", "parsed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that does not match."""
+
+    file: str  # relative to the run folder
+    what: str  # row and figure
+    stored: str
+    recomputed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What was checked, and what did not match."""
+
+    num_files: int  # files hashed
+    num_rows: int  # answers graded again
+    num_advantages: int  # advantages recomputed
+    findings: tuple[Finding, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything matches."""
+        return not self.findings
+
+
+Report = Callable[[str], None]
+
+
+def verify_race(folder: Path, *, observe: Report) -> Verification:
+    """Check a sealed race; `observe` is told each part as it is begun."""
+    observe("hashing files")
+    findings = [_file_finding(line) for line in check_manifest(folder)]
+    try:
+        race = RaceConfig.from_resolved(read_json(folder / "resolved.json"))
+    except (ValueError, OSError) as error:
+        raise ArchiveError(
+            f"{folder}/resolved.json cannot be read ({error}); nothing else can be recomputed"
+        ) from error
+    num_rows = num_advantages = 0
+    for identity in jobs_of(race):
+        observe(f"regrading {identity.folder}")
+        checked = _check_run(folder, identity, race.arms[identity.arm])
+        findings += checked.findings
+        num_rows += checked.num_rows
+        num_advantages += checked.num_advantages
+    observe("recomputing the verdict")
+    findings += _check_verdict(folder, race)
+    return Verification(
+        num_files=len(read_json(folder / "manifest.json")["files"]),
+        num_rows=num_rows,
+        num_advantages=num_advantages,
+        findings=tuple(findings),
+    )
+
+
+def _file_finding(line: str) -> Finding:
+    name, _, what = line.partition(": ")
+    return Finding(file=name, what=what, stored="", recomputed="")
+
+
+def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verification:
+    findings: list[Finding] = []
+    num_rows = num_advantages = 0
+    task = load_task(config.task)
+    gate = MarkerGate.of(config.scorer, task)
+    run_folder = folder / identity.folder
+    ledger = (
+        {record.step: record for record in read_steps(run_folder)} if _readable(run_folder / "steps.parquet") else {}
+    )
+    with CheckerScorer(task, limit_s=config.scorer.check_limit_s) as scorer:
+        for kind in (EVALS, ROLLOUTS):
+            for path in sorted((run_folder / kind).glob("step-*.parquet")):
+                name = str(path.relative_to(folder))
+                try:
+                    rows = read_table(path)
+                except ArchiveError as error:
+                    findings.append(Finding(file=name, what="cannot be read", stored="", recomputed=str(error)))
+                    continue
+                num_rows += rows.height
+                findings += _regrade(name, rows, scorer)
+                if kind == ROLLOUTS:
+                    num_advantages += rows.height
+                    findings += _recredit(name, rows, config, gate, identity.seed)
+                    step = int(path.stem.removeprefix("step-"))
+                    findings += _reledger(name, rows, ledger[step].num_live if step in ledger else None)
+    return Verification(num_files=0, num_rows=num_rows, num_advantages=num_advantages, findings=tuple(findings))
+
+
+def _readable(path: Path) -> bool:
+    try:
+        read_table(path)
+    except ArchiveError:
+        return False
+    return True
+
+
+def _regrade(name: str, rows: pl.DataFrame, scorer: CheckerScorer) -> Iterator[Finding]:
+    graded = rows.filter(pl.col("unscored").is_null())
+    rollouts = [rollout for group in groups_of(graded) for rollout in group.rollouts]
+    scores = scorer([r.problem for r in rollouts], [r.completion.text for r in rollouts])
+    for rollout, score in zip(rollouts, scores, strict=True):
+        held = rollout.score
+        stored = (held.value, held.correct, held.answer, held.parsed)
+        fresh = (score.value, score.correct, score.answer, score.parsed)
+        for column, was, now in zip(_GRADE_COLUMNS, stored, fresh, strict=True):
+            if was != now:
+                where = f"{rollout.problem.problem_id} sample {rollout.sample}: {column}"
+                yield Finding(file=name, what=where, stored=repr(was), recomputed=repr(now))
+
+
+def _recredit(
+    name: str, rows: pl.DataFrame, config: RunConfig, gate: MarkerGate | None, seed: int
+) -> Iterator[Finding]:
+    step = int(rows["step"][0])
+    credited = assign_credit(
+        groups_of(rows), scorer=config.scorer, credit=config.credit, gate=gate, seed=seed, step=step
+    )
+    fresh = pl.DataFrame(
+        {
+            "reward": [reward for item in credited for reward in item.rewards],
+            "advantage": [float(advantage) for item in credited for advantage in item.advantages_G],
+            "kind": [item.kind.value for item in credited for _ in item.rewards],
+        },
+        schema={"reward": pl.Float64, "advantage": pl.Float64, "kind": pl.String},
+    )
+    for column in fresh.columns:
+        differs = (rows[column].ne_missing(fresh[column])).to_numpy()
+        for index in np.flatnonzero(differs).tolist():
+            where = f"{rows['problem_id'][index]} sample {rows['sample'][index]}: {column}"
+            yield Finding(
+                file=name, what=where, stored=repr(rows[column][index]), recomputed=repr(fresh[column][index])
+            )
+
+
+def _reledger(name: str, rows: pl.DataFrame, num_live: int | None) -> Iterator[Finding]:
+    fresh = rows.filter(pl.col("kind") == GroupKind.LIVE.value)["group_id"].n_unique()
+    if num_live != fresh:
+        yield Finding(
+            file=name, what="live groups against steps.parquet", stored=repr(num_live), recomputed=repr(fresh)
+        )
+
+
+def _check_verdict(folder: Path, race: RaceConfig) -> list[Finding]:
+    try:
+        stored, fresh = read_json(folder / "verdict.json"), plain(judge(folder, race))
+    except (ArchiveError, ValueError, OSError) as error:
+        return [Finding(file="verdict.json", what="cannot be recomputed", stored="", recomputed=str(error))]
+    return [
+        Finding(file="verdict.json", what=path, stored=repr(was), recomputed=repr(now))
+        for path, was, now in differences(stored, fresh)
+    ]

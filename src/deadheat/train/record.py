@@ -1,0 +1,141 @@
+"""A run's own folder: where its files are, and how a batch or an evaluation becomes one."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from deadheat.archive import (
+    Credited,
+    RolloutSource,
+    append_line,
+    read_table,
+    rollout_frame,
+    write_table,
+)
+from deadheat.evals import Evaluation
+from deadheat.train.assign import CreditedGroup
+from deadheat.train.convergence import Reading
+
+ROLLOUTS = "rollouts"
+EVALS = "evals"
+CLOCK = "clock.jsonl"
+OUTCOME = "outcome.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunIdentity:
+    """Which run of which race."""
+
+    race: str
+    arm: str
+    seed: int
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies below the race's folder."""
+        return Path(self.arm) / f"seed-{self.seed}"
+
+
+def step_file(run_folder: Path, kind: str, step: int) -> Path:
+    """The Parquet file of one step's rollouts or one evaluation."""
+    return run_folder / kind / f"step-{step:05d}.parquet"
+
+
+def write_batch(
+    run_folder: Path, identity: RunIdentity, groups: Sequence[CreditedGroup], *, step: int, temperature: float
+) -> None:
+    """One training batch, one row per rollout."""
+    rows = [
+        Credited(
+            rollout=rollout,
+            prompt_length=credited.group.prompt_length,
+            reward=reward,
+            advantage=float(advantage),
+            kind=credited.kind.value,
+        )
+        for credited in groups
+        for rollout, reward, advantage in zip(
+            credited.group.rollouts, credited.rewards, credited.advantages_G, strict=True
+        )
+    ]
+    source = _source(identity, "train", step, temperature)
+    write_table(step_file(run_folder, ROLLOUTS, step), rollout_frame(source, rows))
+
+
+def write_evaluation(
+    run_folder: Path, identity: RunIdentity, evaluation: Evaluation, *, step: int, temperature: float
+) -> None:
+    """One evaluation, one row per answer; `step` counts the updates made before it."""
+    rows = [
+        Credited(
+            rollout=rollout,
+            prompt_length=group.prompt_length,
+            reward=rollout.score.value,
+            advantage=None,
+            kind="",
+        )
+        for group in evaluation.groups
+        for rollout in group.rollouts
+    ]
+    source = _source(identity, "eval", step, temperature)
+    write_table(step_file(run_folder, EVALS, step), rollout_frame(source, rows))
+
+
+def _source(identity: RunIdentity, purpose: str, step: int, temperature: float) -> RolloutSource:
+    return RolloutSource(
+        run=identity.race, arm=identity.arm, seed=identity.seed, purpose=purpose, step=step, temperature=temperature
+    )
+
+
+def forget_after(run_folder: Path, step: int | None) -> None:
+    """Delete the batches and evaluations after a checkpoint (None: all): they are drawn again, to the same bytes."""
+    for kind in (ROLLOUTS, EVALS):
+        for path in (run_folder / kind).glob("step-*.parquet"):
+            if step is None or int(path.stem.removeprefix("step-")) > step:
+                path.unlink()
+
+
+def read_readings(run_folder: Path) -> list[Reading]:
+    """The accuracy of every evaluation on disk, in step order."""
+    readings = []
+    for path in sorted((run_folder / EVALS).glob("step-*.parquet")):
+        accuracy = read_table(path).select(pl.col("correct").cast(pl.Float64).mean()).item()
+        readings.append(Reading(step=int(path.stem.removeprefix("step-")), accuracy=accuracy))
+    return readings
+
+
+class Clock:
+    """Wall-clock seconds by phase, in a file of their own: the only records a crash may change."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self._path = run_folder / CLOCK
+        self._phases: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """Charge the time since the last call to `phase`."""
+        now = time.perf_counter()
+        self._phases[phase] = self._phases.get(phase, 0.0) + now - self._last
+        self._last = now
+
+    def write(self, step: int) -> None:
+        """Append this step's seconds."""
+        append_line(self._path, json.dumps({"step": step, **{f"{k}_s": round(v, 4) for k, v in self._phases.items()}}))
+        self._phases = {}
+
+
+def read_clock(run_folder: Path) -> dict[int, dict[str, float]]:
+    """Seconds by phase of every step; where a step was done twice the last one counts, and a torn line is skipped."""
+    path = run_folder / CLOCK
+    seconds: dict[int, dict[str, float]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        seconds[int(entry.pop("step"))] = entry
+    return seconds

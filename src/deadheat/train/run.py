@@ -1,0 +1,320 @@
+"""A run in flight: the state between two steps, and one method per phase of a step.
+
+Nothing is carried between steps but the weights, the optimiser's state, the ledger and the readings, and all four are on
+disk at every checkpoint. The problems of a step, the noise of its draws and a control's permutations are functions of
+their addresses.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from deadheat.credit import GroupKind, composition, signed_token_mass
+from deadheat.errors import DivergedError, PromptTooLongError, TaskError
+from deadheat.evals import EvalSpec, evaluate
+from deadheat.policy import Branches, GenerateAccount, LanguageModel, load_policy
+from deadheat.rollouts import Address, DrawSpec, draw_groups
+from deadheat.sampling.keys import Purpose, stream_key
+from deadheat.scorers import CheckerScorer, grade
+from deadheat.tasks import Task
+from deadheat.tasks.order import ProblemOrder, problem_order
+from deadheat.train.assign import CreditedGroup, MarkerGate, assign_credit
+from deadheat.train.checkpoint import latest_step, prune_checkpoints, restore_checkpoint, save_checkpoint
+from deadheat.train.config import RunConfig
+from deadheat.train.convergence import Ending, Landmarks, Reading, ending, landmarks
+from deadheat.train.ledger import StepRecord, flop_proxy, read_steps, write_steps
+from deadheat.train.record import (
+    Clock,
+    RunIdentity,
+    forget_after,
+    read_readings,
+    write_batch,
+    write_evaluation,
+)
+from deadheat.train.update import Lesson, Updater, UpdateReport
+from deadheat.types import Completion, Group, Problem, SamplingParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What a run tells whoever watches it."""
+
+    identity: RunIdentity
+    step: int  # last finished step
+    steps: int  # step limit
+    note: str  # a few words: accuracy, live groups
+    finished: Ending | None  # None: still going
+
+
+Observer = Callable[[Progress], None]
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One arm under one seed."""
+
+    config: RunConfig
+    identity: RunIdentity
+    folder: Path
+    task: Task
+    scorer: CheckerScorer
+    policy: LanguageModel
+    updater: Updater
+    sampling: SamplingParams
+    order: ProblemOrder
+    gate: MarkerGate | None
+    observe: Observer
+    clock: Clock
+    step: int = 0  # last finished step
+    records: list[StepRecord] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    _generated: GenerateAccount = field(init=False)  # what this step's draw took
+
+    @classmethod
+    def start(
+        cls,
+        config: RunConfig,
+        identity: RunIdentity,
+        folder: Path,
+        task: Task,
+        scorer: CheckerScorer,
+        observe: Observer,
+    ) -> Self:
+        """Loads the policy and restores the newest checkpoint; without one, evaluates step 0."""
+        folder.mkdir(parents=True, exist_ok=True)
+        clock = Clock(folder)
+        sampling = config.sampling.params(task)
+        policy = load_policy(
+            config.policy,
+            key=stream_key(identity.seed, "adapter"),
+            warm_texts=[problem.prompt + task.gold_text(problem) for problem in task.training],
+        )
+        run = cls(
+            config=config,
+            identity=identity,
+            folder=folder,
+            task=task,
+            scorer=scorer,
+            policy=policy,
+            updater=Updater(policy, config.update, config.credit, sampling),
+            sampling=sampling,
+            order=problem_order(task.training, seed=identity.seed, curriculum=config.rollouts.curriculum),
+            gate=MarkerGate.of(config.scorer, task),
+            observe=observe,
+            clock=clock,
+        )
+        run._refuse_long_prompts()
+        clock.lap("load")
+        run._restore()
+        return run
+
+    def draw(self, step: int) -> list[Group]:
+        """This step's problems, attempted and graded."""
+        address = Address(seed=self.identity.seed, purpose=Purpose.TRAIN, step=step)
+        problems = self.order.batch(step, self.config.rollouts.questions_per_step)
+        drawn = draw_groups(
+            self.policy,
+            problems,
+            self._spec(self.sampling),
+            address=address,
+            group_size=self.config.rollouts.group_size,
+        )
+        _refuse_nan([completion for d in drawn for completion in d.completions], step)
+        assert self.policy.last_generate is not None
+        self._generated = self.policy.last_generate
+        self.clock.lap("draw")
+        groups = grade(drawn, self.scorer)
+        self.clock.lap("score")
+        return groups
+
+    def credit(self, groups: Sequence[Group], step: int) -> list[CreditedGroup]:
+        """Rewards and advantages of this step's groups."""
+        return assign_credit(
+            groups,
+            scorer=self.config.scorer,
+            credit=self.config.credit,
+            gate=self.gate,
+            seed=self.identity.seed,
+            step=step,
+        )
+
+    def update(self, credited: Sequence[CreditedGroup], step: int) -> UpdateReport:
+        """One optimiser step."""
+        lessons = [
+            Lesson(
+                branches=Branches(
+                    prompt_tokens=self.policy.encode(item.group.problem.prompt, chat=self.task.chat),
+                    completions=tuple(rollout.completion.tokens for rollout in item.group.rollouts),
+                ),
+                advantages_G=item.advantages_G,
+            )
+            for item in credited
+        ]
+        report = self.updater.step(lessons, step=step)
+        self.clock.lap("update")
+        return report
+
+    def record(self, credited: Sequence[CreditedGroup], report: UpdateReport, step: int) -> None:
+        """The batch to the archive, the step to the ledger."""
+        write_batch(self.folder, self.identity, credited, step=step, temperature=self.sampling.temperature)
+        self.records.append(_step_record(credited, report, self._generated, self.num_parameters, step))
+        self.step = step
+        self.clock.lap("record")
+
+    def evaluate(self) -> None:
+        """Answer the held-out pool and record it."""
+        spec = EvalSpec(
+            problems=self._pool(),
+            draw=self._spec(self.config.eval.params(self.sampling)),
+            samples=self.config.eval.samples,
+            seed=self.identity.seed,
+        )
+        evaluation = evaluate(self.policy, self.scorer, spec)
+        write_evaluation(
+            self.folder, self.identity, evaluation, step=self.step, temperature=self.config.eval.temperature
+        )
+        self.readings.append(Reading(step=self.step, accuracy=evaluation.accuracy))
+        self.clock.lap("evaluate")
+
+    def checkpoint(self) -> None:
+        """Commit everything up to this step."""
+        write_steps(self.folder, self.records)
+        save_checkpoint(self.folder, self.policy, self.updater, step=self.step)
+        self._prune()
+        self.clock.lap("checkpoint")
+
+    def _prune(self) -> None:
+        marks = self.landmarks
+        named = {step for step in (marks.peak_step, marks.last_gain_step) if step is not None}
+        evaluated = {reading.step for reading in self.readings}
+        keep = evaluated if self.config.checkpoints.keep == "all" else named
+        prune_checkpoints(self.folder, newest=self.step, keep_adapters=keep)
+
+    @property
+    def landmarks(self) -> Landmarks:
+        """The named checkpoints so far."""
+        return landmarks(self.readings, self.config.stop)
+
+    @property
+    def num_parameters(self) -> int:
+        """Parameters of the model, adapter included."""
+        return sum(parameter.numel() for parameter in self.policy.module.parameters())
+
+    @property
+    def num_active(self) -> int:
+        """Batches that carried signal so far."""
+        return sum(record.units_signal_groups > 0 for record in self.records)
+
+    @property
+    def evaluation_due(self) -> bool:
+        """Whether this step is evaluated even if the run goes on."""
+        return self.step % self.config.eval.every == 0
+
+    def ending(self) -> Ending | None:
+        """Whether the run ends here, and why."""
+        return ending(self.step, self.num_active, self.readings, self.config.stop)
+
+    def tell(self, *, finished: Ending | None = None) -> None:
+        """A line of progress."""
+        reading = next((r for r in reversed(self.readings) if r.accuracy is not None), None)
+        held_out = "" if reading is None else f"held-out {reading.accuracy:.1%} at step {reading.step}"
+        self.observe(
+            Progress(
+                identity=self.identity, step=self.step, steps=self.config.stop.steps, note=held_out, finished=finished
+            )
+        )
+
+    def _restore(self) -> None:
+        step = latest_step(self.folder)
+        forget_after(self.folder, step)
+        if step is None:
+            self.evaluate()
+            self.checkpoint()
+            self.clock.write(0)
+        else:
+            restore_checkpoint(self.folder, self.policy, self.updater, step=step)
+            self.step = step
+            self.records = read_steps(self.folder, up_to=step)
+            self.readings = read_readings(self.folder)
+            self._prune()
+        self.tell()
+
+    def _spec(self, sampling: SamplingParams) -> DrawSpec:
+        return DrawSpec(task=self.task.name, chat=self.task.chat, stop_text=self.task.stop_text, sampling=sampling)
+
+    def _pool(self) -> Sequence[Problem]:
+        wanted, held = self.config.eval.pool, len(self.task.held_out)
+        if wanted > held:
+            raise TaskError(
+                f"[eval] pool is {wanted} but task {self.task.name!r} holds out {held}; lower pool or raise held_out"
+            )
+        return self.task.held_out[:wanted]
+
+    def _refuse_long_prompts(self) -> None:
+        cap, limit = self.sampling.max_new_tokens, self.policy.context_length
+        for problem in (*self.task.training, *self._pool()):
+            length = len(self.policy.encode(problem.prompt, chat=self.task.chat))
+            if length + cap > limit:
+                raise PromptTooLongError(
+                    f"problem {problem.problem_id} of {self.task.name} has {length} prompt tokens; with max_new_tokens "
+                    f"{cap} that exceeds the model's context of {limit}. Lower max_new_tokens, leave long problems out, "
+                    "or choose another model."
+                )
+
+
+def _refuse_nan(completions: Sequence[Completion], step: int) -> None:
+    if any(np.isnan(completion.plain_logprobs).any() for completion in completions):
+        raise DivergedError(
+            f"step {step}: the policy's log-probabilities are not numbers, so the update of step {step - 1} broke the "
+            "weights. Try a lower learning_rate or clip_norm."
+        )
+
+
+def _step_record(
+    credited: Sequence[CreditedGroup], report: UpdateReport, generated: GenerateAccount, num_parameters: int, step: int
+) -> StepRecord:
+    kinds = composition([item.kind for item in credited])
+    rollouts = [rollout for item in credited for rollout in item.group.rollouts]
+    raw = [r.score.value for r in rollouts if r.score.value is not None]
+    learned = [reward for item in credited for reward in item.rewards if reward is not None]
+    lengths_PG = [[len(r.completion.tokens) for r in item.group.rollouts] for item in credited]
+    masses = [signed_token_mass(i.advantages_G, lengths) for i, lengths in zip(credited, lengths_PG, strict=True)]
+    return StepRecord(
+        step=step,
+        num_live=kinds[GroupKind.LIVE],
+        num_all_right=kinds[GroupKind.ALL_RIGHT],
+        num_all_wrong=kinds[GroupKind.ALL_WRONG],
+        num_tied_other=kinds[GroupKind.TIED_OTHER],
+        num_unscored_groups=kinds[GroupKind.UNSCORED],
+        num_rollouts=len(rollouts),
+        num_scored=len(raw),
+        num_correct=sum(r.score.correct is True for r in rollouts),
+        num_unparsed=sum(not r.score.parsed for r in rollouts),
+        num_capped=sum(r.completion.stop == "cap" for r in rollouts),
+        mean_raw_reward=float(np.mean(raw)) if raw else None,
+        mean_reward=float(np.mean(learned)) if learned else None,
+        mean_length=float(np.mean([length for lengths in lengths_PG for length in lengths])),
+        signed_token_mass=float(np.mean(masses)),
+        stepped=report.stepped,
+        loss=report.loss,
+        learning_rate=report.learning_rate,
+        grad_norm=report.grad_norm,
+        clipped=report.clipped,
+        units_all_groups=report.divisors.all_groups,
+        units_signal_groups=report.divisors.signal_groups,
+        grad_norm_all_groups=report.grad_norm_all_groups,
+        grad_norm_signal_groups=report.grad_norm_signal_groups,
+        tokens_prefilled=generated.num_prefilled,
+        tokens_generated=generated.num_generated,
+        tokens_backward=report.tokens_backward,
+        tokens_padded=report.tokens_padded,
+        tokens_unshared=report.tokens_unshared,
+        flop=flop_proxy(
+            num_parameters=num_parameters,
+            tokens_forward=generated.num_prefilled + generated.num_generated,
+            tokens_backward=report.tokens_backward,
+        ),
+    )
