@@ -51,7 +51,7 @@ def test_auroc_by_pairs() -> None:
 
 
 def test_resolution_means_over_groups_and_over_pairs() -> None:
-    # Group a: 1 right above 3 wrong: 1. Group b: right below its wrong: 0. Groups c (all right) and d (unscored) say nothing.
+    # Group a: 1 right above 3 wrong: 1. Group b: right below its wrong: 0. Groups c (all right), d (unscored): nothing.
     scores = [0.9, 0.1, 0.1, 0.1, 0.2, 0.8, 0.5, 0.5, math.nan]
     right = [1, 0, 0, 0, 1, 0, 1, 1, 1]
     found = within_group_resolution(scores, right, list("aaaabbccd"), key=1)

@@ -1,5 +1,6 @@
 """The census, the ledger's chain, and forecasts."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -111,8 +112,6 @@ def test_a_torn_last_line_is_named_and_nothing_is_appended_to_it(ledger: Path) -
 
 
 def test_the_hash_is_of_canonical_json_anybody_can_recompute(ledger: Path) -> None:
-    import hashlib
-
     line = json.loads(ledger.read_text(encoding="utf-8").splitlines()[0])
     own = line.pop("hash")
     canonical = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
