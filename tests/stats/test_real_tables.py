@@ -69,8 +69,8 @@ def test_published_win_rates_are_reproduced_from_their_votes() -> None:
     assert len(checked) == 57  # the votes are stored to five decimals, hence the tolerance
     for model in checked:
         score = mean_score(votes[model])
-        assert 100 * score.interval.estimate == pytest.approx(float(published[model]["win_rate"]), abs=5e-5), model
-        assert 100 * score.se == pytest.approx(float(published[model]["standard_error"]), abs=5e-5), model
+        assert 100 * score.interval.estimate == pytest.approx(float(published[model]["win_rate"]), abs=2e-4), model
+        assert 100 * score.se == pytest.approx(float(published[model]["standard_error"]), abs=2e-4), model
 
 
 def test_pass_at_k_of_a_hundred_samples_per_problem() -> None:

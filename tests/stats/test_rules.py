@@ -120,6 +120,14 @@ def test_missing_votes_are_left_out_and_counted() -> None:
     assert (verdict.pooled.wins, verdict.seeds[0].tally.wins, verdict.seeds[1].tally.wins) == (17, 16, 17)
 
 
+def test_a_seed_without_votes_cannot_agree_and_is_named_apart_from_a_dissenting_one() -> None:
+    table = votes((20, 15, 5), (20, 15, 5), (20, 15, 5))
+    table[2] = np.nan
+    verdict = judged(table)
+    assert (verdict.words, verdict.reasons) == (Words.NOT_CALLED, (Reason.SEED_MISSING,))
+    assert pooled_rule(table, key=5, reruns=500).words is Words.CALLED_A
+
+
 def test_the_catchable_gap_stands_beside_both_verdicts_at_equal_seeds_and_at_the_measured_spread() -> None:
     for table in (votes((20, 15, 5), (20, 15, 5), (20, 15, 5)), votes((4, 35, 1), (3, 35, 2), (3, 35, 2))):
         verdict = two_part_rule(table, key=5, reruns=4000)

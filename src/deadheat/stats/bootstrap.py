@@ -17,9 +17,10 @@ point estimate is widened to it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice, pairwise, permutations, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,7 @@ from deadheat.stats.votes import check_axes
 DOMAIN_BOOTSTRAP = "deadheat/bootstrap/v1"
 FEWEST_SEED_CLUSTERS = 6
 _CHUNK_CELLS = 4_000_000
+_MOST_ARRANGEMENTS = 120  # five seeds with equal tallies; beyond that the first arrangements are compared
 
 Floats = NDArray[np.float64]
 
@@ -157,21 +159,43 @@ def _check(resampling: Level, num_seeds: int, resamples: int, coverage: float) -
 def _canonical(table: Floats) -> tuple[bool, Floats]:
     """The table in an order of its own, and whether its sign was turned.
 
-    Rows are sorted by their sorted values, columns lexicographically; of a table and its negative the one that sorts
-    first is used.
+    Rows are sorted by their sorted values, columns lexicographically; among rows that tie, and between a table and its
+    negative, the arrangement that sorts first is used.
     """
     plus, minus = _sorted_table(table), _sorted_table(-table)
-    pairs = np.stack([np.nan_to_num(plus, nan=9e99).ravel(), np.nan_to_num(minus, nan=9e99).ravel()])
-    differ = np.flatnonzero(pairs[0] != pairs[1])
-    flip = bool(differ.size and pairs[1, differ[0]] < pairs[0, differ[0]])
+    flip = _sorts_before(minus, plus)
     return flip, minus if flip else plus
 
 
 def _sorted_table(table: Floats) -> Floats:
-    table = table + 0.0  # −0.0 becomes 0.0
-    rows = np.lexsort(np.sort(table, axis=1).T[::-1])
-    table = table[rows]
-    return table[:, np.lexsort(table[::-1])]
+    values = np.sort(table + 0.0, axis=1)  # −0.0 becomes 0.0
+    rows = np.lexsort(values.T[::-1])
+    same = [np.array_equal(values[a], values[b], equal_nan=True) for a, b in pairwise(rows)]
+    best: Floats | None = None
+    for order in islice(_tied_orders(rows.tolist(), same), _MOST_ARRANGEMENTS):
+        arranged = table[order] + 0.0
+        arranged = arranged[:, np.lexsort(arranged[::-1])]
+        if best is None or _sorts_before(arranged, best):
+            best = arranged
+    return table if best is None else best
+
+
+def _tied_orders(rows: list[int], same: list[bool]) -> Iterator[list[int]]:
+    """Every order of the rows that permutes only neighbours with equal sorted values."""
+    groups: list[list[int]] = [rows[:1]]
+    for row, tied in zip(rows[1:], same, strict=True):
+        if tied:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    for parts in product(*map(permutations, groups)):
+        yield [row for part in parts for row in part]
+
+
+def _sorts_before(first: Floats, second: Floats) -> bool:
+    a, b = np.nan_to_num(first, nan=np.inf).ravel(), np.nan_to_num(second, nan=np.inf).ravel()
+    differ = np.flatnonzero(a != b)
+    return bool(differ.size and a[differ[0]] < b[differ[0]])
 
 
 def _resample(resampling: Level, table: Floats, resamples: int, rng: np.random.Generator) -> Floats:

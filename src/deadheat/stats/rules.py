@@ -52,6 +52,7 @@ class Reason(StrEnum):
     NO_DECIDED_VOTE = "no item has a decided pooled vote"
     NOT_SIGNIFICANT = "the pooled votes are not significant"
     SEED_DISAGREES = "at least one seed's own net is not on the pooled side"
+    SEED_MISSING = "at least one seed has no vote at all"
     TOO_FEW_SEEDS_SIGNIFICANT = "no more than half of the seeds are significant on their own"
     NOTHING_LEARNED = "no arm's gain over its own step 0 clears zero"
 
@@ -156,7 +157,7 @@ def decide(
     pooled = tally(pooled_votes(votes, strict_majority=rule is Rule.STRICT_MAJORITY))
     test = binomial_two_sided(pooled.wins, pooled.losses, left_out=pooled.ties + pooled.missing)
     seeds = tuple(_seed_verdict(row) for row in votes)
-    reasons = _reasons(rule, test, [seed.test for seed in seeds], alpha)
+    reasons = _reasons(rule, test, seeds, alpha)
     side = Words.CALLED_A if _leans_to_a(rule, test, seeds) else Words.CALLED_B
     rule_words = Words.NOT_CALLED if reasons else side
     if nothing_learned(gains):
@@ -210,21 +211,22 @@ def _leans_to_a(rule: Rule, test: SignTest, seeds: Sequence[SeedVerdict]) -> boo
     return test.wins > test.losses
 
 
-def _reasons(rule: Rule, test: SignTest, seeds: Sequence[SignTest], alpha: float) -> tuple[Reason, ...]:
-    """What keeps the rule from calling."""
+def _reasons(rule: Rule, test: SignTest, seeds: Sequence[SeedVerdict], alpha: float) -> tuple[Reason, ...]:
+    """What keeps the rule from calling. A seed without votes cannot agree; it is named apart from one that disagrees."""
     found: list[Reason] = []
-    side = np.sign(test.wins - test.losses)
-    signs_S = np.sign([seed.wins - seed.losses for seed in seeds])
+    nets_S = [seed.tally.net for seed in seeds if seed.tally.cast]
+    if rule is not Rule.POOLED and len(nets_S) < len(seeds):
+        found.append(Reason.SEED_MISSING)
     if rule is Rule.PER_SEED:
-        if not (np.all(signs_S > 0) or np.all(signs_S < 0)):
+        if not (all(net > 0 for net in nets_S) or all(net < 0 for net in nets_S)):
             found.append(Reason.SEED_DISAGREES)
-        if 2 * sum(seed.p_value < alpha for seed in seeds) <= len(seeds):
+        if 2 * sum(seed.test.p_value < alpha for seed in seeds) <= len(seeds):
             found.append(Reason.TOO_FEW_SEEDS_SIGNIFICANT)
         return tuple(found)
     if test.n == 0:
-        found.append(Reason.NO_DECIDED_VOTE)
-    elif not test.p_value < alpha:
+        return (*found, Reason.NO_DECIDED_VOTE)
+    if not test.p_value < alpha:
         found.append(Reason.NOT_SIGNIFICANT)
-    if rule is not Rule.POOLED and test.n and not (side != 0 and np.all(signs_S == side)):
+    if rule is not Rule.POOLED and not all(net * (test.wins - test.losses) > 0 for net in nets_S):
         found.append(Reason.SEED_DISAGREES)
     return tuple(found)
