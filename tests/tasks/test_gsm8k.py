@@ -130,3 +130,10 @@ def test_training_questions_that_are_also_test_questions_are_dropped(tmp_path: P
     task = load_task(parse_task({"name": "gsm8k", "data": str(tmp_path)}))
     assert [p.problem_id for p in task.training] == ["train/0"]
     assert "2 repeated ones dropped" in task.facts
+
+
+def test_a_hub_that_cannot_give_the_files_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(TaskError, match="give their folder as data"):
+        load_task(parse_task({"name": "gsm8k", "data": "hf:openai/no-such-set@main"}))

@@ -24,8 +24,8 @@ EXAMPLES = ((12, 35), (28, 7))
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _FACTS = (
-    "Sums of two numbers below {limit}, two worked examples in the prompt, exact answer line. Measured with "
-    "SmolLM2-135M-Instruct below 50, LoRA rank 16, 4 problems x 8: held-out greedy 0.095 -> 0.585 after 20 steps."
+    "Sums of two numbers below {limit}, two worked examples in the prompt, exact answer line. SmolLM2-135M-Instruct, "
+    "untrained, below 50: greedy 0.28 on the first 60 held-out sums; half of its groups of 8 mixed at temperature 1."
 )
 
 

@@ -25,6 +25,9 @@ TASKS: dict[str, Entry] = {
     "addition": Entry(module="deadheat.tasks.addition", config="AdditionConfig", build="build_addition"),
     "cipher": Entry(module="deadheat.tasks.cipher", config="CipherConfig", build="build_cipher"),
     "gsm8k": Entry(module="deadheat.tasks.gsm8k", config="Gsm8kConfig", build="build_gsm8k"),
+    "instruct": Entry(module="deadheat.tasks.instruct", config="InstructConfig", build="build_instruct"),
+    "math": Entry(module="deadheat.tasks.competition", config="MathConfig", build="build_math"),
+    "trivia": Entry(module="deadheat.tasks.trivia", config="TriviaConfig", build="build_trivia"),
 }
 # Names of the form "prefix:rest"; the rest is the task's own business.
 PREFIXES: dict[str, Entry] = {
