@@ -4,9 +4,10 @@ For tests, tutorials and method work: it reads and writes the task's text within
 leaves the rest to be learned by reinforcement. Architecture: Llama, 4 layers, width 128, 4 heads. The tokenizer has one
 id per printable ASCII character, newline and tab, plus an end mark and an unknown mark; there is no chat template.
 
-Training is AdamW on next-character prediction over whole texts, each followed by the end mark; batches are keyed
-permutations and weights keyed uniforms, so a warm start is a pure function of (texts, settings, key) at a fixed number
-of threads.
+Training is AdamW on the next character. What all texts have in common at their start (the worked examples of a prompt)
+is context and computed once a step, through the same prefix trie as a policy update; the loss is the mean over what
+follows it, end mark included. Batches are keyed permutations and weights keyed uniforms, so a warm start is a pure
+function of (texts, settings, key) at a fixed number of threads.
 """
 
 from collections.abc import Sequence
@@ -16,13 +17,16 @@ from typing import Any
 import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from torch import Tensor, nn
+from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from deadheat.errors import ModelReferenceError
+from deadheat.policy.forward import CausalModel
+from deadheat.policy.trie import Branches, trie_logprobs
 from deadheat.sampling.keys import permutation, stream_key, uniforms
 
 END, UNKNOWN = "<end>", "<unknown>"
+_MAX_TOKENS = 1024  # characters in one pass of the warm start
 ALPHABET = "\n\t" + "".join(map(chr, range(32, 127)))
 
 
@@ -30,7 +34,7 @@ ALPHABET = "\n\t" + "".join(map(chr, range(32, 127)))
 class WarmStart:
     """How a tiny policy is trained before it is a policy."""
 
-    num_steps: int = 300  # optimiser steps
+    num_steps: int = 200  # optimiser steps
     batch_size: int = 32  # texts a step
     learning_rate: float = 3e-3  # peak; linear warm-up over a tenth of the steps, then linear decay to zero
 
@@ -85,13 +89,19 @@ def warm_start(texts: Sequence[str], *, key: int, settings: WarmStart | None = N
         raise ModelReferenceError("a tiny: policy learns its task's format from texts and got none; pass warm_texts")
     settings = settings or WarmStart()
     tokenizer = character_tokenizer()
-    rows = [[*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id] for text in texts]
+    rows = [(*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id) for text in texts]
+    shared = _shared_head(rows)
+    if shared == 0:
+        rows, shared = [(tokenizer.eos_token_id, *row) for row in rows], 1
     module = tiny_model(key=key, context_length=max(1024, 2 * max(map(len, rows))))
+    model = CausalModel(module)
     optimiser = torch.optim.AdamW(module.parameters(), lr=settings.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _ramp(step, settings.num_steps))
     losses = []
     for batch in _batches(len(rows), settings, key=key):
-        loss = _loss(module, [rows[i] for i in batch])
+        branches = Branches(prompt_tokens=rows[0][:shared], completions=tuple(rows[i][shared:] for i in batch))
+        scored = trie_logprobs(model, [branches], sampling=None, max_tokens=_MAX_TOKENS)
+        loss = -torch.cat(scored.logprobs[0]).mean()
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(module.parameters(), 1.0)
@@ -99,6 +109,17 @@ def warm_start(texts: Sequence[str], *, key: int, settings: WarmStart | None = N
         schedule.step()
         losses.append(loss.item())
     return TinyPolicy(module=module, tokenizer=tokenizer, final_loss=float(np.mean(losses[-10:])))
+
+
+def _shared_head(rows: Sequence[Sequence[int]]) -> int:
+    """How many leading ids all rows share, leaving every row at least one of its own.
+
+    Example:
+        >>> _shared_head([(1, 2, 3), (1, 2, 4, 5)])
+        2
+    """
+    longest = min(map(len, rows)) - 1
+    return next((i for i in range(longest) if len({row[i] for row in rows}) > 1), longest)
 
 
 def _ramp(step: int, num_steps: int) -> float:
@@ -117,14 +138,3 @@ def _batches(num_rows: int, settings: WarmStart, *, key: int) -> list[list[int]]
     epochs = -(-wanted // num_rows)
     order = np.concatenate([permutation(stream_key(key, "warm-start", e), num_rows) for e in range(epochs)])
     return [list(map(int, part)) for part in order[:wanted].reshape(settings.num_steps, settings.batch_size)]
-
-
-def _loss(module: nn.Module, rows: Sequence[Sequence[int]]) -> Tensor:
-    """Mean next-character cross-entropy; rows are padded on the right, where causal attention never looks."""
-    longest = max(map(len, rows))
-    ids = torch.zeros((len(rows), longest), dtype=torch.long)
-    labels = torch.full((len(rows), longest), -100)
-    for b, row in enumerate(rows):
-        ids[b, : len(row)] = labels[b, : len(row)] = torch.tensor(row)
-    logits = module(input_ids=ids).logits
-    return nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())

@@ -18,6 +18,7 @@ when as many as are needed score at least −ln c; otherwise raise c. The ln 2 t
 """
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from deadheat.errors import DivergedError
 from deadheat.sampling import keys as k
 from deadheat.sampling.torch_keys import token_uniforms53_torch
 
@@ -54,9 +56,8 @@ def gumbel_max(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[i
         >>> drawn.tokens_B.tolist(), drawn.margins_B.tolist()
         ([1], [inf])
     """
-    _check(logprobs_BV, key, positions)
+    best_B = _check(logprobs_BV, key, positions)
     num_needed = 2 if margins else 1
-    best_B = logprobs_BV.detach().amax(dim=-1).tolist()
     if logprobs_BV.device.type != "cpu":
         rows = _rows_on_device(logprobs_BV.detach(), key, positions)
     else:
@@ -238,9 +239,11 @@ def _rows_on_host(
 
     def row(b: int) -> _Row:
         word = np.uint64(k.position_key(key[b], positions[b]))
-        x = once_V ^ (word ^ (word >> np.uint64(30)))  # x ^ x>>30 is linear over XOR: half of it is in the salts
+        x, shifted = _scratch(num_tokens)
+        np.bitwise_xor(once_V, word ^ (word >> np.uint64(30)), out=x)  # x ^ x>>30 is linear: half is in the salts
         np.multiply(x, np.uint64(k.MIX_A), out=x)
-        np.bitwise_xor(x, x >> np.uint64(27), out=x)
+        np.right_shift(x, np.uint64(27), out=shifted)
+        np.bitwise_xor(x, shifted, out=x)
         np.multiply(x, np.uint64(k.MIX_B), out=x)  # the last step of the mixer leaves the top 31 bits alone
         is_tail_V = x >= np.uint64(2**64 - 2 ** (64 - _TAIL_BITS))
         return _Row(logprobs_V=logprobs_BV[b], is_tail_V=is_tail_V, position_key=word, salts_V=salts_V)
@@ -265,8 +268,6 @@ def _top_two(scores: NDArray[np.float64], ids: NDArray[np.int64]) -> tuple[int, 
     """Best id (the lowest among equals: ids ascend) and its lead over the runner-up."""
     best = int(np.argmax(scores))
     winner = float(scores[best])
-    if winner == -math.inf or math.isnan(winner):
-        raise ValueError(f"best score is {winner}; wanted log-probabilities with at least one finite and none NaN")
     rest = max(scores[:best].max(initial=-math.inf), scores[best + 1 :].max(initial=-math.inf))
     return int(ids[best]), winner - float(rest)
 
@@ -276,10 +277,20 @@ def _gather(picks: list[tuple[int, float]], *, margins: bool) -> Picks:
     return Picks(tokens_B=tokens_B, margins_B=np.array([m for _, m in picks]) if margins else None)
 
 
-def _check(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) -> None:
+def _check(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) -> list[float]:
+    """Refuse rows nothing can be drawn from; the best log-probability of each row."""
     if logprobs_BV.dim() != 2 or not len(logprobs_BV) == len(key) == len(positions):
         shape = tuple(logprobs_BV.shape)
         raise ValueError(f"log-probabilities {shape}, {len(key)} keys, {len(positions)} positions; wanted [B, V], B, B")
+    best_B: list[float] = logprobs_BV.detach().amax(dim=-1).tolist()
+    if not all(map(math.isfinite, best_B)):
+        bad = [b for b, best in enumerate(best_B) if not math.isfinite(best)]
+        raise DivergedError(
+            f"rows {bad} of {len(best_B)} have best log-probability {best_B[bad[0]]}; wanted at least one finite token and "
+            "none NaN. The model's weights or logits are no longer finite: lower the learning rate or start from an "
+            "earlier checkpoint"
+        )
+    return best_B
 
 
 @cache
@@ -296,3 +307,14 @@ def _salts_shifted(num_tokens: int) -> NDArray[np.uint64]:
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=torch.get_num_threads(), thread_name_prefix="draws")
+
+
+_OF_THREAD = threading.local()
+
+
+def _scratch(num_tokens: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Two work arrays of the calling thread: fresh ones would cost more in page faults than the arithmetic in them."""
+    held: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]] = _OF_THREAD.__dict__.setdefault("held", {})
+    if num_tokens not in held:
+        held[num_tokens] = (np.empty(num_tokens, np.uint64), np.empty(num_tokens, np.uint64))
+    return held[num_tokens]
