@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deadheat.errors import ConfigError
 
+_SHOWN_NAMES = 20
+
 
 class TaskConfig(BaseModel):
     """What every task's config has; each task adds its own options in its own file."""
@@ -33,7 +35,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else f"valid: {', '.join(names)}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return f"valid: {', '.join(names[:_SHOWN_NAMES])}{more}"
 
 
 def validated(model: type[_Config], table: Mapping[str, object]) -> _Config:

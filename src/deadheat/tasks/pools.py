@@ -7,8 +7,8 @@ a held-out question that occurs in training with another line break is still the
 import hashlib
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from deadheat.errors import TaskError
 from deadheat.sampling.keys import derive, permutation
@@ -120,11 +120,6 @@ def given_pools(
     kept = distinct(training, besides=unique)
     dropped = len(training) + len(held_out) - len(kept) - len(unique)
     return Pools(training=kept, held_out=ordered[:num_held_out], num_dropped=dropped)
-
-
-def renamed(problems: Sequence[Problem], name: Callable[[Problem], str]) -> tuple[Problem, ...]:
-    """The problems under new ids."""
-    return tuple(replace(p, problem_id=name(p)) for p in problems)
 
 
 def require_disjoint(task: str, training: Sequence[Problem], held_out: Sequence[Problem]) -> None:

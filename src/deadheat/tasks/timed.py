@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from enum import StrEnum
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -154,11 +153,6 @@ def open_checker(task: Task, *, limit_s: float | None = None) -> InProcessChecke
     if task.trusted_checker:
         return InProcessChecker(task.check)
     return TimedChecker(task.check, limit_s=task.check_limit_s if limit_s is None else limit_s)
-
-
-def check_all(checker: InProcessChecker | TimedChecker, pairs: Sequence[tuple[Problem, str]]) -> list[Score]:
-    """One score per (problem, text), in order."""
-    return [checker(problem, text) for problem, text in pairs]
 
 
 def _pickled(check: Check) -> bytes:
