@@ -135,6 +135,7 @@ def greedy(logprobs_BV: Tensor, *, margins: bool = True) -> Picks:
         ([1], [0.0])
     """
     values_BV = logprobs_BV.detach()
+    _best(values_BV)
     ids_V = torch.arange(values_BV.shape[-1], device=values_BV.device)
     is_best_BV = values_BV == values_BV.amax(dim=-1, keepdim=True)
     tokens_B = torch.where(is_best_BV, ids_V, values_BV.shape[-1]).amin(dim=-1).cpu().numpy()
@@ -282,6 +283,11 @@ def _check(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) ->
     if logprobs_BV.dim() != 2 or not len(logprobs_BV) == len(key) == len(positions):
         shape = tuple(logprobs_BV.shape)
         raise ValueError(f"log-probabilities {shape}, {len(key)} keys, {len(positions)} positions; wanted [B, V], B, B")
+    return _best(logprobs_BV)
+
+
+def _best(logprobs_BV: Tensor) -> list[float]:
+    """The best log-probability of each row; a row without a finite one, or with a NaN, is refused."""
     best_B: list[float] = logprobs_BV.detach().amax(dim=-1).tolist()
     if not all(map(math.isfinite, best_B)):
         bad = [b for b, best in enumerate(best_B) if not math.isfinite(best)]
