@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, DynamicCache
-from transformers.cache_utils import Cache, DynamicLayer
+from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache
+from transformers.cache_utils import DynamicLayer
+from transformers.masking_utils import eager_mask
 
 from deadheat.errors import UnsupportedModelError
 
@@ -52,6 +53,7 @@ def grouped_attention(
 
 
 AttentionInterface.register(ATTENTION, grouped_attention)
+AttentionMaskInterface.register(ATTENTION, eager_mask)  # the module called without a mask is causal, as everywhere
 
 
 def additive(allowed: Tensor, dtype: torch.dtype) -> Tensor:
@@ -144,7 +146,7 @@ def _refuse_unsupported(module: nn.Module) -> None:
         raise UnsupportedModelError(f"{config.model_type} is an encoder-decoder; wanted a decoder-only model")
     layers = DynamicCache(config=config).layers
     odd = sorted({type(layer).__name__ for layer in layers if type(layer) is not DynamicLayer})
-    if odd or not isinstance(DynamicCache(config=config), Cache):
+    if odd:
         raise UnsupportedModelError(
             f"{config.model_type} keeps {', '.join(odd)}; wanted full attention in every layer, because a row's state "
             "is copied by column (a sliding window or a recurrent state cannot be). Use a full-attention model"
