@@ -1,6 +1,14 @@
 """Rollouts on disk: Parquet rows, run folders, manifests."""
 
-from deadheat.archive.files import append_line, read_json, sha256_file, write_folder_atomic, write_json, write_text
+from deadheat.archive.files import (
+    append_line,
+    read_json,
+    sha256_file,
+    system_errors,
+    write_folder_atomic,
+    write_json,
+    write_text,
+)
 from deadheat.archive.folder import Claim, check_manifest, claim_folder, seal
 from deadheat.archive.plain import differences, plain
 from deadheat.archive.rollouts import (
@@ -33,6 +41,7 @@ __all__ = [
     "rollout_frame",
     "seal",
     "sha256_file",
+    "system_errors",
     "write_folder_atomic",
     "write_json",
     "write_table",

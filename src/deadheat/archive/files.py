@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,9 @@ _HINTS = {
     errno.EACCES: "no permission to write here; choose another --out or fix the folder's permissions",
     errno.EPERM: "no permission to write here; choose another --out or fix the folder's permissions",
     errno.EROFS: "the file system is read-only; choose another --out",
+    errno.EFBIG: "files may not grow this large here; raise the limit (ulimit -f) and run again with --resume",
 }
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust quote the system's refusal
 
 
 @contextmanager
@@ -39,6 +42,19 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise RunFolderError(f"cannot write {path}: {error.strerror or error}. {hint[0].upper()}{hint[1:]}.") from error
 
 
+@contextmanager
+def system_errors(*foreign: type[Exception]) -> Iterator[None]:
+    """Within it, a `foreign` error that quotes a refusal of the system becomes that `OSError`; others stay as they are."""
+    try:
+        yield
+    except foreign as error:
+        quoted = _OS_ERROR.search(str(error))
+        if quoted is None:
+            raise
+        code = int(quoted[1])
+        raise OSError(code, os.strerror(code)) from error
+
+
 def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a file beside `path`, flush it to disk and rename it over `path`."""
     partial = path.with_name(path.name + PARTIAL)
@@ -48,9 +64,8 @@ def write_atomic(path: Path, write: Callable[[Path], None]) -> None:
             write(partial)
             _flush(partial)
             partial.replace(path)
-        except OSError:
+        finally:
             partial.unlink(missing_ok=True)
-            raise
         _flush(path.parent)
 
 
@@ -62,14 +77,13 @@ def write_folder_atomic(folder: Path, write: Callable[[Path], None]) -> None:
         partial.mkdir(parents=True)
         try:
             write(partial)
-        except OSError:
+            for file in partial.iterdir():
+                _flush(file)
+            if folder.exists():
+                shutil.rmtree(folder)
+            partial.replace(folder)
+        finally:
             shutil.rmtree(partial, ignore_errors=True)
-            raise
-        for file in partial.iterdir():
-            _flush(file)
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.replace(folder)
         _flush(folder.parent)
 
 

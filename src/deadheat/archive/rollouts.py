@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from deadheat.archive.files import write_atomic
+from deadheat.archive.files import system_errors, write_atomic
 from deadheat.errors import ArchiveError
 from deadheat.types import Completion, Group, Problem, Rollout, Score, StopReason
 
@@ -130,8 +130,12 @@ def _json(mapping: Mapping[str, object]) -> str:
 
 def write_table(path: Path, frame: pl.DataFrame) -> None:
     """Write a frame as Parquet, atomically, with the schema version in its metadata."""
-    metadata = {_VERSION_KEY: str(SCHEMA_VERSION)}
-    write_atomic(path, lambda partial: frame.write_parquet(partial, metadata=metadata))
+
+    def fill(partial: Path) -> None:
+        with system_errors(pl.exceptions.PolarsError):
+            frame.write_parquet(partial, metadata={_VERSION_KEY: str(SCHEMA_VERSION)})
+
+    write_atomic(path, fill)
 
 
 def read_table(path: Path) -> pl.DataFrame:
@@ -139,7 +143,7 @@ def read_table(path: Path) -> pl.DataFrame:
     try:
         version = int(pl.read_parquet_metadata(path).get(_VERSION_KEY, 0))
         frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise ArchiveError(
             f"{path} cannot be read as Parquet ({error}). Wanted a whole file; run the race again with --resume to "
             "rebuild it."

@@ -10,13 +10,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from deadheat.archive import write_text
-from deadheat.errors import UncoupledError
+from deadheat.errors import RunFolderError, UncoupledError
 from deadheat.race.config import RaceConfig
 from deadheat.race.coupling import check_step_one
 from deadheat.train import Observer, Progress, RunIdentity, train_run
@@ -51,7 +52,8 @@ def run_job(race: RaceConfig, identity: RunIdentity, folder: Path, observe: Obse
     except UncoupledError as error:
         return Failure(identity=identity, message=str(error), uncoupled=True)
     except Exception as error:  # noqa: BLE001  the boundary: one arm's fault, whatever it is, must not lose another's records
-        write_text(folder / identity.folder / FAILURE, traceback.format_exc())
+        with suppress(RunFolderError):  # where the fault is a full disk, the message below has to do
+            write_text(folder / identity.folder / FAILURE, traceback.format_exc())
         return Failure(identity=identity, message=f"{type(error).__name__}: {error}")
     (folder / identity.folder / FAILURE).unlink(missing_ok=True)
     return None

@@ -9,9 +9,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from deadheat.archive import read_json, write_folder_atomic, write_json
+from deadheat.archive import read_json, system_errors, write_folder_atomic, write_json
 from deadheat.errors import ArchiveError
 from deadheat.policy import LanguageModel, load_adapter, save_adapter
 from deadheat.train.update import Updater
@@ -31,8 +32,9 @@ def save_checkpoint(run_folder: Path, policy: LanguageModel, updater: Updater, *
     """Write the adapter and optimiser state after `step`; whole or not at all."""
 
     def fill(folder: Path) -> None:
-        save_adapter(policy, folder)
-        save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
+        with system_errors(SafetensorError):
+            save_adapter(policy, folder)
+            save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
         write_json(folder / _STATE, {"step": step})
 
     path = checkpoint_path(run_folder, step)
