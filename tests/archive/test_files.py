@@ -85,7 +85,7 @@ def test_a_full_disk_is_said_and_the_old_file_stands(tmp_path: Path, kind: str) 
     path = tmp_path / "file"
     path.write_text("old")
     (tmp_path / f"file{PARTIAL}").symlink_to(FULL)
-    with pytest.raises(RunFolderError, match="The disk is full; free some space and run again with --resume"):
+    with pytest.raises(RunFolderError, match=r"The disk is full; free some space and run again with --resume"):
         if kind == "text":
             write_text(path, "new")
         elif kind == "table":
@@ -115,7 +115,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_checkpoint_that_does_not_fit_on_the_disk_leaves_the_one_before(tiny_disk: Path) -> None:
     folder = tiny_disk / "step-00001"
     write_folder_atomic(folder, lambda partial: write_text(partial / "adapter", "old"))
-    with pytest.raises(RunFolderError, match="disk is full"):
+    with pytest.raises(RunFolderError, match=r"disk is full"):
         write_folder_atomic(folder, lambda partial: write_text(partial / "adapter", "x" * 200_000))
     assert (folder / "adapter").read_text() == "old"
     assert names(tiny_disk) == ["step-00001"]
@@ -163,9 +163,9 @@ def test_a_folder_without_write_permission_says_what_to_do(tmp_path: Path) -> No
     if is_root:
         os.seteuid(65534)
     try:
-        with pytest.raises(RunFolderError, match="No permission to write here; choose another --out"):
+        with pytest.raises(RunFolderError, match=r"No permission to write here; choose another --out"):
             write_text(locked / "old", "new")
-        with pytest.raises(RunFolderError, match="No permission to write here; choose another --out"):
+        with pytest.raises(RunFolderError, match=r"No permission to write here; choose another --out"):
             write_folder_atomic(locked / "step", lambda partial: None)
     finally:
         if is_root:
@@ -179,7 +179,7 @@ def test_json_keeps_order_and_any_character_and_refuses_nan(tmp_path: Path) -> N
     path = tmp_path / "deep" / "value.json"
     write_json(path, {"b": "é\u2028\0", "a": [1, None]})
     assert path.read_bytes() == '{\n  "b": "é\u2028\\u0000",\n  "a": [\n    1,\n    null\n  ]\n}\n'.encode()
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(ValueError, match=r"not JSON compliant"):
         write_json(path, {"x": float("nan")})
     assert list(read_json(path)) == ["b", "a"]
 

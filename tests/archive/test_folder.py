@@ -22,7 +22,7 @@ def test_a_used_folder_is_refused_without_resume_and_taken_with_it(tmp_path: Pat
     with claim_folder(tmp_path, CONFIG, resume=False):
         pass
     with (
-        pytest.raises(RunFolderError, match="already holds a run. Pass --resume to continue it, or choose another"),
+        pytest.raises(RunFolderError, match=r"already holds a run. Pass --resume to continue it, or choose another"),
         claim_folder(tmp_path, CONFIG, resume=False),
     ):
         pass
@@ -52,7 +52,7 @@ def test_resume_on_a_folder_that_is_still_empty_simply_starts(tmp_path: Path) ->
 def test_a_folder_with_somebody_elses_files_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with (
-        pytest.raises(RunFolderError, match="holds files that are not a run of ours. Wanted an empty or new folder"),
+        pytest.raises(RunFolderError, match=r"holds files that are not a run of ours. Wanted an empty or new folder"),
         claim_folder(tmp_path, CONFIG, resume=False),
     ):
         pass
@@ -78,7 +78,7 @@ with claim_folder(Path(sys.argv[1]), {CONFIG!r}, resume=False):
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with (
-            pytest.raises(RunFolderError, match="is being written by another process. Wait for it, or choose another"),
+            pytest.raises(RunFolderError, match=r"is being written by another process. Wait for it, or choose another"),
             claim_folder(tmp_path, CONFIG, resume=True),
         ):
             pass

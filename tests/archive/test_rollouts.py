@@ -128,7 +128,7 @@ def test_a_torn_file_is_an_archive_error_that_names_it(
 def test_a_newer_schema_is_refused_and_the_current_one_read(tmp_path: Path) -> None:
     frame = pl.DataFrame({"n": [1]})
     frame.write_parquet(tmp_path / "new", metadata={"deadheat.schema": "2"})
-    with pytest.raises(ArchiveError, match="schema version 2, newer than 1. Upgrade deadheat"):
+    with pytest.raises(ArchiveError, match=r"schema version 2, newer than 1. Upgrade deadheat"):
         read_table(tmp_path / "new")
     frame.write_parquet(tmp_path / "now", metadata={"deadheat.schema": "1"})
     assert read_table(tmp_path / "now").equals(frame)
@@ -136,10 +136,10 @@ def test_a_newer_schema_is_refused_and_the_current_one_read(tmp_path: Path) -> N
 
 def test_a_version_that_is_no_number_is_refused_too(tmp_path: Path) -> None:
     pl.DataFrame({"n": [1]}).write_parquet(tmp_path / "odd", metadata={"deadheat.schema": "two"})
-    with pytest.raises(ArchiveError, match="two"):
+    with pytest.raises(ArchiveError, match=r"two"):
         read_table(tmp_path / "odd")
 
 
 def test_no_files_at_all_are_a_question_about_the_path() -> None:
-    with pytest.raises(ArchiveError, match="no Parquet file to read; wanted at least one. Check the folder's path"):
+    with pytest.raises(ArchiveError, match=r"no Parquet file to read; wanted at least one. Check the folder's path"):
         read_tables([])
