@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice, pairwise, permutations, product
+from itertools import islice, permutations, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,8 @@ from deadheat.stats.votes import check_axes
 
 DOMAIN_BOOTSTRAP = "deadheat/bootstrap/v1"
 FEWEST_SEED_CLUSTERS = 6
-_CHUNK_CELLS = 4_000_000
+_CHUNK_CELLS = 65_536  # weights held at once: half a megabyte, inside the cache
+_MOST_CODED_SEEDS = 15  # a draw of the seeds is one 64-bit number in base S + 1
 _MOST_ARRANGEMENTS = 120  # five seeds with equal tallies; beyond that the first arrangements are compared
 
 Floats = NDArray[np.float64]
@@ -159,8 +160,8 @@ def _check(resampling: Level, num_seeds: int, resamples: int, coverage: float) -
 def _canonical(table: Floats) -> tuple[bool, Floats]:
     """The table in an order of its own, and whether its sign was turned.
 
-    Rows are sorted by their sorted values, columns lexicographically; among rows that tie, and between a table and its
-    negative, the arrangement that sorts first is used.
+    Rows are ordered by the bytes of their sorted values, columns lexicographically; among rows that tie, and between a
+    table and its negative, the arrangement that sorts first is used.
     """
     plus, minus = _sorted_table(table), _sorted_table(-table)
     flip = _sorts_before(minus, plus)
@@ -168,27 +169,22 @@ def _canonical(table: Floats) -> tuple[bool, Floats]:
 
 
 def _sorted_table(table: Floats) -> Floats:
-    values = np.sort(table + 0.0, axis=1)  # −0.0 becomes 0.0
-    rows = np.lexsort(values.T[::-1])
-    same = [np.array_equal(values[a], values[b], equal_nan=True) for a, b in pairwise(rows)]
+    table = np.where(np.isnan(table), np.nan, table + 0.0)  # one NaN, one zero
     best: Floats | None = None
-    for order in islice(_tied_orders(rows.tolist(), same), _MOST_ARRANGEMENTS):
-        arranged = table[order] + 0.0
+    for order in islice(_row_orders(table), _MOST_ARRANGEMENTS):
+        arranged = table[order]
         arranged = arranged[:, np.lexsort(arranged[::-1])]
         if best is None or _sorts_before(arranged, best):
             best = arranged
     return table if best is None else best
 
 
-def _tied_orders(rows: list[int], same: list[bool]) -> Iterator[list[int]]:
-    """Every order of the rows that permutes only neighbours with equal sorted values."""
-    groups: list[list[int]] = [rows[:1]]
-    for row, tied in zip(rows[1:], same, strict=True):
-        if tied:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-    for parts in product(*map(permutations, groups)):
+def _row_orders(table: Floats) -> Iterator[list[int]]:
+    """Orders of the rows by the bytes of their sorted values; rows that tie in every order of their own."""
+    tied: dict[bytes, list[int]] = {}
+    for row, values in enumerate(np.sort(table, axis=1)):
+        tied.setdefault(values.tobytes(), []).append(row)
+    for parts in product(*(permutations(tied[key]) for key in sorted(tied))):
         yield [row for part in parts for row in part]
 
 
@@ -216,16 +212,51 @@ def _resample(resampling: Level, table: Floats, resamples: int, rng: np.random.G
 
 
 def _crossed(table: Floats, seeds_RS: Floats, rng: np.random.Generator) -> Floats:
-    """Mean under seed weights and one item draw per resample, in chunks of bounded memory."""
+    """Mean under seed weights and one item draw per resample."""
     columns, counts = _distinct_columns(table)
     values, present = np.nan_to_num(columns), (~np.isnan(columns)).astype(np.float64)
-    resamples, out = seeds_RS.shape[0], np.empty(seeds_RS.shape[0])
-    rows = max(1, _CHUNK_CELLS // columns.shape[1])
-    for start in range(0, resamples, rows):
+    num_seeds = table.shape[0]
+    if 4 * counts.size > table.shape[1] or num_seeds > _MOST_CODED_SEEDS:
+        return _by_resample(values, present, counts, seeds_RS, rng)
+    code_R = seeds_RS.astype(np.int64) @ (num_seeds + 1) ** np.arange(num_seeds)
+    _, first, which_R = np.unique(code_R, return_index=True, return_inverse=True)
+    if 8 * first.size > len(seeds_RS):
+        return _by_resample(values, present, counts, seeds_RS, rng)
+    out = np.empty(len(seeds_RS))
+    for d, drawn_S in enumerate(seeds_RS[first]):
+        # Under one draw of the seeds, columns with equal weighted sums are one cell.
+        sums_2K = np.stack([drawn_S @ values, drawn_S @ present])
+        cells_2K, cell_of_K = np.unique(sums_2K, axis=1, return_inverse=True)
+        size_K = np.bincount(cell_of_K.ravel(), weights=counts).astype(np.float64)
+        rows = np.flatnonzero(which_R == d)
+        out[rows] = _multinomial_means(cells_2K, size_K, rows.size, rng)
+    return out
+
+
+def _multinomial_means(cells_2K: Floats, counts_K: Floats, size: int, rng: np.random.Generator) -> Floats:
+    """[size] ratio of sums over N item draws; row 0 of the cells is the value, row 1 the weight present."""
+    num_items, out = int(counts_K.sum()), np.empty(size)
+    rows = max(1, _CHUNK_CELLS // counts_K.size)
+    for start in range(0, size, rows):
+        part = slice(start, min(start + rows, size))
+        weights_RK = rng.multinomial(num_items, counts_K / num_items, size=part.stop - start)
+        total_R, weight_R = (weights_RK @ cells_2K.T).T
+        out[part] = _ratio(total_R, weight_R)
+    return out
+
+
+def _by_resample(
+    values: Floats, present: Floats, counts: NDArray[np.int64], seeds_RS: Floats, rng: np.random.Generator
+) -> Floats:
+    """Item draws counted one by one, in chunks that fit the cache: the way for tables of many distinct columns."""
+    out, num_items = np.empty(len(seeds_RS)), int(counts.sum())
+    rows = max(1, _CHUNK_CELLS // num_items)
+    complete = bool(present.all())
+    for start in range(0, len(out), rows):
         seeds = seeds_RS[start : start + rows]
-        weights_RK = _item_weights(counts, table.shape[1], seeds.shape[0], rng)
+        weights_RK = _item_weights(counts, num_items, len(seeds), rng)
         total = ((weights_RK @ values.T) * seeds).sum(axis=1)
-        cells = ((weights_RK @ present.T) * seeds).sum(axis=1)
+        cells = seeds.sum(axis=1) * num_items if complete else ((weights_RK @ present.T) * seeds).sum(axis=1)
         out[start : start + rows] = _ratio(total, cells)
     return out
 
@@ -254,14 +285,13 @@ def _distinct_columns(table: Floats) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def _item_weights(counts: NDArray[np.int64], num_items: int, size: int, rng: np.random.Generator) -> Floats:
-    """[size, K] how often each distinct column is drawn in N draws: multinomial cells, or counted draws when many."""
+    """[size, K] how often each distinct column is drawn in N draws."""
     num_columns = counts.size
-    if 4 * num_columns <= num_items or num_items == 1:
-        return rng.multinomial(num_items, counts / num_items, size=size).astype(np.float64)
-    owner_N = np.repeat(np.arange(num_columns), counts)
-    drawn = owner_N[rng.integers(0, num_items, size=(size, num_items))]
-    drawn += np.arange(size)[:, None] * num_columns
-    return np.bincount(drawn.ravel(), minlength=size * num_columns).reshape(size, num_columns).astype(np.float64)
+    drawn = rng.integers(0, num_items, size=(size, num_items), dtype=np.uint16 if num_items < 2**16 else np.int64)
+    if num_columns < num_items:
+        drawn = np.repeat(np.arange(num_columns), counts)[drawn]
+    cells = drawn + np.arange(size)[:, None] * num_columns
+    return np.bincount(cells.ravel(), minlength=size * num_columns).reshape(size, num_columns).astype(np.float64)
 
 
 def _ratio(total: Floats, cells: Floats) -> Floats:

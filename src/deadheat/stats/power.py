@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from deadheat.errors import StatsError
 from deadheat.sampling.keys import derive, generator
@@ -24,7 +24,7 @@ from deadheat.stats.votes import Rule
 
 DOMAIN_POWER = "deadheat/power/v1"
 _CHUNK_RERUNS = 50_000
-_GAP_TOLERANCE = 2e-5
+_GAP_TOLERANCE = 5e-5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,18 +108,19 @@ def smallest_catchable_gap(
 ) -> CatchableGap:
     """The smallest gap called at least `target_frac` of the time.
 
-    The catch rate is read from the same key at every candidate, so that neighbouring candidates share their noise; the
-    root is bracketed on [0, largest gap] and narrowed to 0.002 points by bisection with inverse interpolation
-    (Brent 1973).
+    The catch rate is read from the same key at every candidate, so that neighbouring candidates share their noise. On
+    the normal scale, Φ⁻¹(rate), it is nearly straight in the gap: a bracket is stepped out from the closed form of all
+    votes pooled and narrowed to 0.005 points by bisection with inverse interpolation (Brent 1973).
     """
     if not 0 < target_frac < 1:
         raise StatsError(f"target is {target_frac}; wanted a catch rate strictly between 0 and 1, such as 0.80")
 
     @functools.cache
     def shortfall(gap: float) -> float:
-        return target_frac - _simulate(gap, model, design, key, reruns).called_a / reruns
+        called = _simulate(gap, model, design, key, reruns).called_a
+        return float(norm.ppf(target_frac) - norm.ppf((called + 0.5) / (reruns + 1)))
 
-    gap = _first_root(shortfall, _guess(model, design), model.most_gap_frac * (1 - 1e-6))
+    gap = _first_root(shortfall, _one_se(model, design), model.most_gap_frac * (1 - 1e-6))
     return CatchableGap(
         gap_frac=gap,
         win_share_gap_frac=None if gap is None else gap / model.discordance_frac,
@@ -160,23 +161,28 @@ def critical_wins(num_items: int, alpha: float) -> NDArray[np.int64]:
     return np.asarray(wins, dtype=np.int64)
 
 
-def _first_root(shortfall: Callable[[float], float], guess: float, most: float) -> float | None:
-    """Where a falling shortfall crosses 0 on [0, most]: a bracket grown from a guess, then Brent's method."""
+def _first_root(shortfall: Callable[[float], float], unit: float, most: float) -> float | None:
+    """Where a falling shortfall crosses 0 on [0, most]; `unit` is about the gap that one normal unit costs."""
     if most <= 0:
         return None
-    low, high = 0.0, min(guess, most)
-    while shortfall(high) > 0:
-        if high >= most:
-            return None
-        low, high = high, min(1.5 * high, most)
-    if low == 0.0 and shortfall(0.0) <= 0:
-        return 0.0
+    start = min(3.1 * unit, most)
+    low = high = start
+    if shortfall(start) > 0:
+        while shortfall(high) > 0:
+            if high >= most:
+                return None
+            low, high = high, min(high + (1.4 * shortfall(high) + 0.05) * unit, most)
+    else:
+        while shortfall(low) <= 0:
+            if low <= 0:
+                return 0.0
+            low, high = max(low + (1.4 * shortfall(low) - 0.05) * unit, 0.0), low
     return float(brentq(shortfall, low, high, xtol=_GAP_TOLERANCE))
 
 
-def _guess(model: VoteModel, design: Design) -> float:
-    """A little above the closed form of all votes pooled: where the bracket starts."""
-    return 3.2 * math.sqrt(model.discordance_frac / (design.num_items * design.num_seeds))
+def _one_se(model: VoteModel, design: Design) -> float:
+    """Standard error of the gap if all votes were pooled as independent."""
+    return math.sqrt(model.discordance_frac / (design.num_items * design.num_seeds))
 
 
 def _simulate(gap: float, model: VoteModel, design: Design, key: int, reruns: int) -> _Calls:

@@ -11,7 +11,6 @@ binomial draws. That is S² binomials in place of 3^S multinomial cells, and as 
 cells.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -242,38 +241,41 @@ def empirical_votes(votes_SN: ArrayLike) -> EmpiricalVotes:
 
 
 def _walk(items_R: Counts, decided: float, ups: NDArray[np.float64], rule: Rule, rng: np.random.Generator) -> Reruns:
-    """Move all items through the seeds. `ups` [S, R or 1]: chance that a decided vote of the seed is A's."""
+    """Move all items through the seeds. `ups` [S, R or 1]: chance that a decided vote of the seed is A's.
+
+    Items whose pooled vote no later seed can change are counted at once and walk on together.
+    """
     reruns, num_seeds = items_R.size, ups.shape[0]
+    design = Design(num_items=1, num_seeds=num_seeds, rule=rule)
     step = _both_counts if rule is Rule.STRICT_MAJORITY else _net_only
-    states: dict[State, Counts] = {(0, 0): items_R}
+    states: dict[State | None, Counts] = {(0, 0): items_R}  # None: pooled vote settled
     ups_RS, downs_RS = np.zeros((2, reruns, num_seeds), dtype=np.int64)
+    pooled: dict[int, Counts] = {sign: np.zeros(reruns, dtype=np.int64) for sign in (-1, 0, 1)}
     for s, up in enumerate(ups):
-        moved: dict[State, Counts] = {}
+        moved: dict[State | None, Counts] = {}
         for state, count_R in states.items():
             voted_R = rng.binomial(count_R, decided)
             up_R = rng.binomial(voted_R, up)
-            down_R = voted_R - up_R
             ups_RS[:, s] += up_R
-            downs_RS[:, s] += down_R
-            _add(moved, state, count_R - voted_R)
-            _add(moved, step(state, 1), up_R)
-            _add(moved, step(state, -1), down_R)
+            downs_RS[:, s] += voted_R - up_R
+            if state is None:
+                _add(moved, None, count_R)
+                continue
+            for vote, part_R in ((0, count_R - voted_R), (1, up_R), (-1, voted_R - up_R)):
+                reached = step(state, vote) if vote else state
+                fate = _fate(reached, num_seeds - s - 1, design)
+                if fate is not None:
+                    pooled[fate] += part_R
+                _add(moved, reached if fate is None else None, part_R)
         states = moved
-    return _read_states(
-        states, rule, Reruns(wins_R=items_R * 0, losses_R=items_R * 0, ups_RS=ups_RS, downs_RS=downs_RS)
-    )
+    return Reruns(wins_R=pooled[1], losses_R=pooled[-1], ups_RS=ups_RS, downs_RS=downs_RS)
 
 
-def _read_states(states: Mapping[State, Counts], rule: Rule, blank: Reruns) -> Reruns:
-    wins_R, losses_R = blank.wins_R.copy(), blank.losses_R.copy()
-    design = Design(num_items=1, num_seeds=blank.ups_RS.shape[1], rule=rule)
-    for state, count_R in states.items():
-        sign = _pooled_sign(state, design)
-        if sign > 0:
-            wins_R += count_R
-        elif sign < 0:
-            losses_R += count_R
-    return Reruns(wins_R=wins_R, losses_R=losses_R, ups_RS=blank.ups_RS, downs_RS=blank.downs_RS)
+def _fate(state: State, remaining: int, design: Design) -> int | None:
+    """The pooled vote that `remaining` further votes cannot change, or None: signs are monotone in the votes."""
+    best = _pooled_sign((state[0] + remaining, state[1]), design)
+    worst = _pooled_sign((state[0], state[1] + remaining), design)
+    return best if best == worst else None
 
 
 def _pooled_sign(state: State, design: Design) -> int:
@@ -293,7 +295,7 @@ def _net_only(state: State, vote: int) -> State:
     return (net, 0) if net >= 0 else (0, -net)
 
 
-def _add(states: dict[State, Counts], state: State, count_R: Counts) -> None:
+def _add(states: dict[State | None, Counts], state: State | None, count_R: Counts) -> None:
     states[state] = states[state] + count_R if state in states else count_R
 
 
