@@ -1,0 +1,39 @@
+# Five verbs: race, test, check, docs, bench. Each works on a fresh clone: the environment is made when it is missing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH ?= torch==2.13.0
+
+.PHONY: race test check docs bench env clean
+
+race: env ## the bundled race on a real model: prints the verdict page and the path of report.html
+	$(BIN)/deadheat race addition --workers 2 --out runs/addition --resume
+
+test: env ## the whole test suite
+	$(BIN)/python -m pytest
+
+check: env ## format, lint, types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: env ## examples in docstrings, and that no page of docs/ links to a file that is not there
+	$(BIN)/python -m pytest --no-header -p no:cacheprovider src tests/test_docs.py
+
+bench: env ## ratios against named peers and slow twins, with machine facts
+	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/stats.py
+
+env: $(VENV)/.installed
+
+# torch first, by an exact version: a range would let the resolver take a build of several GB for another device.
+$(VENV)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable ".[train,dev]"
+	touch $@
+
+clean: ## removes the environment and caches; runs/ stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
