@@ -85,7 +85,7 @@ def mcnemar(a_N: ArrayLike, b_N: ArrayLike) -> SignTest:
         >>> mcnemar([1, 1, 1, 1], [0, 0, 0, 1]).p_value
         0.25
     """
-    a, b, missing = paired(a_N, b_N)
+    a, b, missing = _paired(a_N, b_N)
     if not np.isin(np.concatenate([a, b]), (0.0, 1.0)).all():
         raise StatsError("McNemar wants grades of 0 and 1; for graded scores use paired_t or permutation_test")
     wins, losses = int((a > b).sum()), int((a < b).sum())
@@ -101,7 +101,7 @@ def paired_t(a_N: ArrayLike, b_N: ArrayLike) -> DifferenceTest:
         >>> round(test.statistic, 4), round(test.p_value, 4)
         (3.4641, 0.0742)
     """
-    a, b, missing = paired(a_N, b_N)
+    a, b, missing = _paired(a_N, b_N)
     if a.size < 2:
         raise StatsError(f"{a.size} items on both sides; a paired t wants at least 2")
     gap = a - b
@@ -132,7 +132,7 @@ def permutation_test(a_N: ArrayLike, b_N: ArrayLike, *, key: int, resamples: int
 
     Source: Phipson and Smyth 2010 (a permutation p-value is never 0).
     """
-    a, b, missing = paired(a_N, b_N)
+    a, b, missing = _paired(a_N, b_N)
     if a.size == 0 or resamples < 1:
         raise StatsError(f"{a.size} items on both sides and {resamples} resamples; wanted at least one of each")
     gap = a - b
@@ -149,7 +149,7 @@ def permutation_test(a_N: ArrayLike, b_N: ArrayLike, *, key: int, resamples: int
     )
 
 
-def paired(a_N: ArrayLike, b_N: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+def _paired(a_N: ArrayLike, b_N: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Both sides of the items that both sides have, and how many were left out."""
     a, b = np.asarray(a_N, dtype=np.float64), np.asarray(b_N, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
