@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from deadheat import __version__
-from deadheat.cli import race, verify
+from deadheat.cli import race, sample, verify
 from deadheat.errors import DeadheatError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command("race")(race.race)
+app.command("sample")(sample.sample)
 app.command("verify")(verify.verify)
 
 

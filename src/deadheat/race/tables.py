@@ -37,6 +37,11 @@ class RunData:
         row: NDArray[np.float64] = self.grades_EN[self.eval_steps.index(step)]
         return row
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether its first and last evaluations have any grade at all."""
+        return not (np.isnan(self.grades_EN[0]).all() or np.isnan(self.grades_EN[-1]).all())
+
     def on(self, items: Sequence[str]) -> Self:
         """The run restricted to some items, in their order."""
         if tuple(items) == self.items:

@@ -185,7 +185,11 @@ def _last_s(run: RunData) -> float:
 
 def _matched(runs_a: Sequence[RunData], runs_b: Sequence[RunData]) -> tuple[list[RunData], list[RunData]]:
     by_seed = {run.identity.seed: run for run in runs_b}
-    pairs = [(run, by_seed[run.identity.seed]) for run in runs_a if run.identity.seed in by_seed]
+    pairs = [
+        (run, by_seed[run.identity.seed])
+        for run in runs_a
+        if run.identity.seed in by_seed and run.is_graded and by_seed[run.identity.seed].is_graded
+    ]
     items = common_items([run for pair in pairs for run in pair])
     return [a.on(items) for a, _ in pairs], [b.on(items) for _, b in pairs]
 

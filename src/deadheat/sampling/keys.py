@@ -41,6 +41,7 @@ class Purpose(StrEnum):
 
     TRAIN = "train"
     EVAL = "eval"
+    SAMPLE = "sample"
     TOP_UP = "top-up"
 
 
