@@ -11,6 +11,8 @@ from scipy.stats import chi2
 
 from deadheat.errors import DivergedError
 from deadheat.sampling.draws import (
+    _contenders_on_device,
+    _contenders_on_host,
     exponential_race,
     greedy,
     gumbel_max,
@@ -21,7 +23,7 @@ from deadheat.sampling.draws import (
     self_normalised,
     without_replacement,
 )
-from deadheat.sampling.keys import stream_key, token_salts, token_uniforms53, uniform53
+from deadheat.sampling.keys import position_key, stream_key, token_salts, token_uniforms53, uniform53
 from deadheat.sampling.torch_keys import token_uniforms53_torch
 from deadheat.sampling.warp import warped_logprobs
 from deadheat.types import SamplingParams
@@ -128,19 +130,22 @@ def test_same_key_same_draws_and_other_key_other_draws():
     assert one.tobytes() != other.tobytes()
 
 
-def test_torch_words_equal_numpy_words_and_the_device_path_the_host_path(monkeypatch):
+def test_torch_words_equal_numpy_words():
     keys, positions = [0, 2**64 - 1, 0x4FF47A90746F7B8D], [0, 7, 3]
-    torch_words = token_uniforms53_torch(keys, positions, 1000, torch.device("cpu")).numpy()
+    words = np.array([position_key(k0, t) for k0, t in zip(keys, positions, strict=True)], dtype=np.uint64)
+    torch_words = token_uniforms53_torch(words, 1000, torch.device("cpu")).numpy()
     numpy_words = [token_uniforms53(k0, t, token_salts(1000)) for k0, t in zip(keys, positions, strict=True)]
     assert torch_words.astype(np.uint64).tolist() == np.stack(numpy_words).tolist()
-    from deadheat.sampling import draws
 
-    logprobs = torch.log_softmax(logits_of(3, 1000, 9.0, "device"), dim=-1)
-    row = draws._rows_on_device(logprobs, keys, positions)
-    picks = [draws._contest(row(b), float(logprobs[b].max()), 2) for b in range(3)]
-    host = gumbel_max(logprobs, key=keys, positions=positions)
-    assert [token for token, _ in picks] == host.tokens_B.tolist()
-    assert [margin for _, margin in picks] == host.margins_B.tolist()
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_the_device_path_keeps_the_contenders_of_the_host_path(scale):
+    logprobs = torch.log_softmax(logits_of(5, 3000, scale, "device"), dim=-1)
+    words = np.array([position_key(k0, 4) for k0 in range(5)], dtype=np.uint64)
+    bars = np.array([8.0, 8.0, 80.0, 800.0, 8e6])
+    host, device = (f(logprobs, words, bars) for f in (_contenders_on_host, _contenders_on_device))
+    for name in ("rows", "tokens", "logprobs"):
+        assert getattr(host, name).tolist() == getattr(device, name).tolist()
 
 
 def test_drawing_two_of_three_without_replacement_has_its_first_order_chances():

@@ -18,8 +18,7 @@ when as many as are needed score at least −ln c; otherwise raise c. The ln 2 t
 """
 
 import math
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -58,15 +57,25 @@ def gumbel_max(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[i
     """
     best_B = _check(logprobs_BV, key, positions)
     num_needed = 2 if margins else 1
-    if logprobs_BV.device.type != "cpu":
-        rows = _rows_on_device(logprobs_BV.detach(), key, positions)
-    else:
-        rows = _rows_on_host(logprobs_BV.detach().contiguous().numpy(), key, positions)
-
-    def contest(b: int) -> tuple[int, float]:
-        return _contest(rows(b), best_B[b], num_needed)
-
-    return _gather(list(_threads().map(contest, range(len(key)))), margins=margins)
+    bars_B = np.full(len(best_B), _FIRST_C)
+    if margins:
+        bars_B /= np.maximum(1e-9, -np.expm1(np.minimum(0.0, best_B)))
+    words_B = np.array([k.position_key(row_key, t) for row_key, t in zip(key, positions, strict=True)], dtype=np.uint64)
+    on_host = logprobs_BV.device.type == "cpu"
+    contenders = (_contenders_on_host if on_host else _contenders_on_device)(logprobs_BV.detach(), words_B, bars_B)
+    scores = contenders.logprobs + k.gumbel(
+        k.mix64_array(words_B[contenders.rows] ^ _salts(logprobs_BV.shape[-1])[contenders.tokens]) >> np.uint64(11)
+    )
+    above = scores >= -np.log(bars_B)[contenders.rows]
+    enough_B = np.bincount(contenders.rows, weights=above, minlength=len(best_B)) >= num_needed
+    ends = np.searchsorted(contenders.rows, np.arange(len(best_B) + 1))
+    picks = [
+        _top_two(scores[ends[b] : ends[b + 1]], contenders.tokens[ends[b] : ends[b + 1]])
+        if enough_B[b]
+        else _contest_again(logprobs_BV[b].detach().cpu().numpy(), words_B[b], float(bars_B[b]), num_needed)
+        for b in range(len(best_B))
+    ]
+    return _gather(picks, margins=margins)
 
 
 def gumbel_max_naive(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Picks:
@@ -203,66 +212,67 @@ def self_normalised(drawn: WithoutReplacement, values_k: NDArray[np.float64]) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
-    """What one contest needs to know of its row."""
+class _Contenders:
+    """The tokens that may win or come second, row by row in ascending id."""
 
-    logprobs_V: NDArray[np.floating]  # [V]
-    is_tail_V: NDArray[np.bool_]  # [V] tokens whose uniform is so large that they are kept at any probability
-    position_key: np.uint64
-    salts_V: NDArray[np.uint64]
-
-    def scores(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Perturbed log-probabilities of the given tokens, by the definition."""
-        u53 = k.mix64_array(self.position_key ^ self.salts_V[ids]) >> np.uint64(11)
-        return self.logprobs_V[ids].astype(np.float64) + k.gumbel(u53)
+    rows: NDArray[np.int64]  # [C]
+    tokens: NDArray[np.int64]  # [C]
+    logprobs: NDArray[np.float64]  # [C]
 
 
-def _contest(row: _Row, best_logprob: float, num_needed: int) -> tuple[int, float]:
-    """Winner and margin of one row; see the module's docstring for why nothing that could win is left out."""
-    bar = _FIRST_C
-    if num_needed == 2:
-        bar /= max(1e-9, -math.expm1(min(0.0, best_logprob)))
-    while bar < _LAST_C:
-        ids = np.flatnonzero(row.is_tail_V | (row.logprobs_V > math.log(2.0 ** -(_TAIL_BITS + 1) / bar)))
-        scores = row.scores(ids)
+def _cutoffs(bars_B: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[B] log-probability above which a token is kept whatever its uniform: ln(2^−(tail bits + 1) / c)."""
+    return math.log(2.0 ** -(_TAIL_BITS + 1)) - np.log(bars_B)
+
+
+def _contenders_on_host(logprobs_BV: Tensor, words_B: NDArray[np.uint64], bars_B: NDArray[np.float64]) -> _Contenders:
+    logprobs = logprobs_BV.contiguous().numpy()
+    num_rows, num_tokens = logprobs.shape
+    kept_BV = np.empty((num_rows, num_tokens), dtype=bool)
+    cutoffs_B = _cutoffs(bars_B).astype(logprobs.dtype)  # rounding here is far inside the ln 2 to spare
+    once_V = _salts_shifted(num_tokens)
+
+    def fill(rows: range) -> None:
+        x, spare = np.empty(num_tokens, np.uint64), np.empty(num_tokens, np.uint64)
+        for b in rows:
+            np.bitwise_xor(once_V, words_B[b] ^ (words_B[b] >> np.uint64(30)), out=x)  # x ^ x>>30 is linear over XOR
+            np.multiply(x, np.uint64(k.MIX_A), out=x)
+            np.right_shift(x, np.uint64(27), out=spare)
+            np.bitwise_xor(x, spare, out=x)
+            np.multiply(x, np.uint64(k.MIX_B), out=x)  # the mixer's last step leaves the top 31 bits alone
+            np.greater_equal(x, np.uint64(2**64 - 2 ** (64 - _TAIL_BITS)), out=kept_BV[b])
+            np.logical_or(kept_BV[b], logprobs[b] > cutoffs_B[b], out=kept_BV[b])
+
+    num_threads = min(torch.get_num_threads(), num_rows)
+    shares = [range(start, num_rows, num_threads) for start in range(num_threads)]
+    list(_threads(num_threads).map(fill, shares))
+    flat = np.flatnonzero(kept_BV)
+    return _Contenders(
+        rows=flat // num_tokens, tokens=flat % num_tokens, logprobs=logprobs.ravel()[flat].astype(np.float64)
+    )
+
+
+def _contenders_on_device(logprobs_BV: Tensor, words_B: NDArray[np.uint64], bars_B: NDArray[np.float64]) -> _Contenders:
+    device = logprobs_BV.device
+    uniforms_BV = token_uniforms53_torch(words_B, logprobs_BV.shape[-1], device)
+    cutoffs_B1 = torch.tensor(_cutoffs(bars_B), dtype=logprobs_BV.dtype, device=device)[:, None]
+    kept_BV = (uniforms_BV >= 2**53 - 2 ** (53 - _TAIL_BITS)) | (logprobs_BV > cutoffs_B1)
+    rows, tokens = kept_BV.nonzero(as_tuple=True)
+    logprobs = logprobs_BV[rows, tokens].cpu().double().numpy()
+    return _Contenders(rows=rows.cpu().numpy(), tokens=tokens.cpu().numpy(), logprobs=logprobs)
+
+
+def _contest_again(logprobs_V: NDArray[np.floating], word: np.uint64, bar: float, num_needed: int) -> tuple[int, float]:
+    """A row whose first bar was too high: lower it until enough tokens clear it, in the end by scoring all of them."""
+    u53_V = k.mix64_array(word ^ _salts(len(logprobs_V))) >> np.uint64(11)
+    is_tail_V = u53_V >= np.uint64(2**53 - 2 ** (53 - _TAIL_BITS))
+    while (bar := 64.0 * bar) < _LAST_C:
+        ids = np.flatnonzero(is_tail_V | (logprobs_V > _cutoffs(np.array([bar]))[0]))
+        scores = logprobs_V[ids].astype(np.float64) + k.gumbel(u53_V[ids])
         if np.count_nonzero(scores >= -math.log(bar)) >= num_needed:
             return _top_two(scores, ids)
-        bar *= 64.0
-    possible = np.flatnonzero(row.logprobs_V > -np.inf)
-    return _top_two(row.scores(possible), possible)
-
-
-def _rows_on_host(
-    logprobs_BV: NDArray[np.floating], key: Sequence[int], positions: Sequence[int]
-) -> Callable[[int], _Row]:
-    num_tokens = logprobs_BV.shape[-1]
-    salts_V, once_V = _salts(num_tokens), _salts_shifted(num_tokens)
-
-    def row(b: int) -> _Row:
-        word = np.uint64(k.position_key(key[b], positions[b]))
-        x, shifted = _scratch(num_tokens)
-        np.bitwise_xor(once_V, word ^ (word >> np.uint64(30)), out=x)  # x ^ x>>30 is linear: half is in the salts
-        np.multiply(x, np.uint64(k.MIX_A), out=x)
-        np.right_shift(x, np.uint64(27), out=shifted)
-        np.bitwise_xor(x, shifted, out=x)
-        np.multiply(x, np.uint64(k.MIX_B), out=x)  # the last step of the mixer leaves the top 31 bits alone
-        is_tail_V = x >= np.uint64(2**64 - 2 ** (64 - _TAIL_BITS))
-        return _Row(logprobs_V=logprobs_BV[b], is_tail_V=is_tail_V, position_key=word, salts_V=salts_V)
-
-    return row
-
-
-def _rows_on_device(logprobs_BV: Tensor, key: Sequence[int], positions: Sequence[int]) -> Callable[[int], _Row]:
-    num_tokens = logprobs_BV.shape[-1]
-    uniforms_BV = token_uniforms53_torch(key, positions, num_tokens, logprobs_BV.device)
-    is_tail_BV = (uniforms_BV >= 2**53 - 2 ** (53 - _TAIL_BITS)).cpu().numpy()
-    logprobs, salts_V = logprobs_BV.cpu().numpy(), _salts(num_tokens)
-
-    def row(b: int) -> _Row:
-        word = np.uint64(k.position_key(key[b], positions[b]))
-        return _Row(logprobs_V=logprobs[b], is_tail_V=is_tail_BV[b], position_key=word, salts_V=salts_V)
-
-    return row
+    possible = np.flatnonzero(logprobs_V > -np.inf)
+    return _top_two(logprobs_V[possible].astype(np.float64) + k.gumbel(u53_V[possible]), possible)
 
 
 def _top_two(scores: NDArray[np.float64], ids: NDArray[np.int64]) -> tuple[int, float]:
@@ -311,16 +321,5 @@ def _salts_shifted(num_tokens: int) -> NDArray[np.uint64]:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=torch.get_num_threads(), thread_name_prefix="draws")
-
-
-_OF_THREAD = threading.local()
-
-
-def _scratch(num_tokens: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Two work arrays of the calling thread: fresh ones would cost more in page faults than the arithmetic in them."""
-    held: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]] = _OF_THREAD.__dict__.setdefault("held", {})
-    if num_tokens not in held:
-        held[num_tokens] = (np.empty(num_tokens, np.uint64), np.empty(num_tokens, np.uint64))
-    return held[num_tokens]
+def _threads(num_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=num_threads, thread_name_prefix="draws")

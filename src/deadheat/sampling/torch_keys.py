@@ -4,9 +4,9 @@ torch has no full 64-bit unsigned arithmetic, so words are int64: products and X
 is an arithmetic one with the copied sign bits masked off. Used where log-probabilities live on an accelerator.
 """
 
-from collections.abc import Sequence
-
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from deadheat.sampling import keys as k
@@ -31,14 +31,11 @@ def mix64_torch(x: Tensor) -> Tensor:
     return x ^ _logical_shift(x, 31)
 
 
-def token_uniforms53_torch(
-    keys: Sequence[int], positions: Sequence[int], num_tokens: int, device: torch.device
-) -> Tensor:
-    """[B, V] int64 uniforms in [0, 2^53): row b equals `token_uniforms53(keys[b], positions[b], salts)`."""
+def token_uniforms53_torch(words_B: NDArray[np.uint64], num_tokens: int, device: torch.device) -> Tensor:
+    """[B, V] int64 uniforms in [0, 2^53) from the position keys of B rows; row b equals NumPy's `token_uniforms53`."""
     tokens_V = torch.arange(1, num_tokens + 1, dtype=torch.int64, device=device)
     salts_V = mix64_torch(tokens_V * signed(k.TOKEN))
-    position_keys = [signed(k.position_key(key, t)) for key, t in zip(keys, positions, strict=True)]
-    words_B1 = torch.tensor(position_keys, dtype=torch.int64, device=device)[:, None]
+    words_B1 = torch.from_numpy(words_B.view(np.int64)).to(device)[:, None]
     return _logical_shift(mix64_torch(words_B1 ^ salts_V), 11)
 
 
