@@ -157,7 +157,7 @@ def _gate_table(readings: "list[GateReading]") -> "Table":
 
     from deadheat.reports.formats import format_share
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 0, 0, 1), header_style="bold")
     headings = (
         "temp",
         "groups tied\n% [95%]",
@@ -166,7 +166,7 @@ def _gate_table(readings: "list[GateReading]") -> "Table":
         "right\n%",
         "unparsed\n%",
     )
-    for heading in (*headings, "tokens per\nlive group"):
+    for heading in (*headings, "tokens/\nlive"):
         table.add_column(heading, justify="right", no_wrap=True)
     for r in readings:
         tied = f"{100 * r.shut.estimate:.1f} [{100 * r.shut.low:.1f}, {100 * r.shut.high:.1f}]"

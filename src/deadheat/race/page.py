@@ -1,7 +1,8 @@
 """report.html: a race's verdict as one page, drawn from the records in the folder."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -14,7 +15,6 @@ from deadheat.race.verdict import Contrast, PairVerdict, RaceVerdict, equal_seco
 from deadheat.race.words import (
     cost_words,
     coupling_words,
-    difference_words,
     floor_words,
     notes_of,
     pair_sentence,
@@ -40,13 +40,15 @@ from deadheat.reports.figures import (
     learning_curves,
 )
 from deadheat.reports.floors import Difference, difference_against_floor
-from deadheat.reports.formats import format_p, format_pp, format_seconds
+from deadheat.reports.formats import format_count, format_p, format_pp, format_quantity, format_seconds, format_signed
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Attempt, Block, Callout, Column, Grade, KeyValues, Prose, Table, Transcript
-from deadheat.stats import wilson
+from deadheat.stats import BootstrapInterval, Interval, wilson
 from deadheat.train import ROLLOUTS, step_file
 
 _NUMBER = Align.NUMBER
+
+Number = TypeVar("Number", int, float)
 
 
 def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceVerdict) -> None:
@@ -74,7 +76,7 @@ def _page(race: RaceConfig, verdict: RaceVerdict, sections: Sequence[Section], s
         verdict_detail=_detail(first) if first else "",
         verdict_tone=Tone.INCOMPLETE if incomplete or first is None else pair_tone(first),
         sections=tuple(sections),
-        footer=f"{cost_words(verdict, seconds)}.\nEvery figure is recomputed from this folder by `deadheat verify`.",
+        footer=f"{cost_words(verdict, seconds)}.\nEvery figure is recomputed from this folder by: deadheat verify.",
     )
 
 
@@ -154,9 +156,8 @@ def _verdict_section(verdict: RaceVerdict, pair: PairVerdict) -> Section:
         ),
         code=False,
     )
-    return Section(
-        heading=f"{pair.arm_a} against {pair.arm_b}", lead=pair_sentence(pair), blocks=(table, figure, facts)
-    )
+    lead = pair_sentence(pair) if len(verdict.pairs) > 1 else None
+    return Section(heading=f"{pair.arm_a} against {pair.arm_b}", lead=lead, blocks=(table, figure, facts))
 
 
 def _seed_difference(line: SeedLine, pair: PairVerdict) -> Difference:
@@ -173,12 +174,21 @@ def _seed_difference(line: SeedLine, pair: PairVerdict) -> Difference:
 
 
 def _seed_row(line: SeedLine) -> tuple[str, ...]:
-    def share(interval: object) -> str:
-        return f"{100 * interval.estimate:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"  # type: ignore[attr-defined]
-
     tally = f"{line.wins}–{line.losses}–{line.ties}"
-    difference = format_pp(line.diff_pp).removesuffix(" pp")
-    return (line.label, share(line.first), share(line.second), difference, tally, format_p(line.p_value))
+    difference = format_signed(line.diff_pp)
+    return (line.label, _share(line.first), _share(line.second), difference, tally, format_p(line.p_value))
+
+
+def _share(interval: Interval | None) -> str:
+    """A share with its interval where the heading says the unit and the caption the n."""
+    if interval is None:
+        return "nothing graded"
+    return f"{100 * interval.estimate:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def _difference(difference: BootstrapInterval) -> str:
+    low, high = format_signed(100 * difference.low), format_signed(100 * difference.high)
+    return f"{format_signed(100 * difference.estimate)} [{low}, {high}]"
 
 
 def _gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
@@ -186,8 +196,8 @@ def _gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
         (
             arm.arm,
             str(run.seed),
-            share_words(run.start_share),
-            share_words(run.share),
+            _share(run.start_share),
+            _share(run.share),
             str(run.step),
             "–" if run.outcome.peak_step is None else str(run.outcome.peak_step),
             "–" if run.outcome.converged_step is None else str(run.outcome.converged_step),
@@ -200,15 +210,15 @@ def _gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
         columns=(
             Column(heading="arm"),
             Column(heading="seed", align=_NUMBER),
-            Column(heading="step 0"),
-            Column(heading="last evaluation"),
+            Column(heading="step 0", unit="% right [95%]", align=_NUMBER),
+            Column(heading="last evaluation", unit="% right [95%]", align=_NUMBER),
             Column(heading="at step", align=_NUMBER),
             Column(heading="peak step", align=_NUMBER),
             Column(heading="converged step", align=_NUMBER),
             Column(heading="ended by"),
         ),
         rows=tuple(rows),
-        caption=f"Peak and converged checkpoints are selected on this very pool of {verdict.pool} items.",
+        caption=f"n = {verdict.pool} held-out items. Peak and converged checkpoints are selected on this very pool.",
         sortable=True,
     )
     notes = [Callout(text=note, warning="diverged" in note or "no outcome" in note) for note in notes_of(verdict, race)]
@@ -216,21 +226,7 @@ def _gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
 
 
 def _learning_section(runs: Sequence[RunData]) -> Section:
-    curves = [
-        Curve(
-            arm=run.identity.arm,
-            seed=run.identity.seed,
-            steps=tuple(record.step for record in run.steps),
-            train_reward=tuple(record.mean_raw_reward for record in run.steps),
-            eval_steps=run.eval_steps,
-            eval_shares=tuple(
-                wilson(round(float(graded.sum())), graded.size)
-                for row in run.grades_EN
-                if (graded := row[row == row]).size or True
-            ),
-        )
-        for run in runs
-    ]
+    curves = [_curve(run) for run in runs]
     figure = figure_block(
         lambda width: learning_curves(curves, width_in=width, reward_label="mean raw training reward"),
         label="Learning curves per arm and seed, with held-out points",
@@ -240,6 +236,18 @@ def _learning_section(runs: Sequence[RunData]) -> Section:
         ),
     )
     return Section(heading="Learning", blocks=(figure,))
+
+
+def _curve(run: RunData) -> Curve:
+    shares = {step: share for step in run.eval_steps if (share := run.share(step)) is not None}
+    return Curve(
+        arm=run.identity.arm,
+        seed=run.identity.seed,
+        steps=tuple(record.step for record in run.steps),
+        train_reward=tuple(record.mean_raw_reward for record in run.steps),
+        eval_steps=tuple(shares),
+        eval_shares=tuple(shares.values()),
+    )
 
 
 def _gate_section(runs: Sequence[RunData]) -> Section:
@@ -300,9 +308,8 @@ def _readings_section(race_folder: Path, race: RaceConfig, verdict: RaceVerdict)
         for contrast in (*pair.contrasts, *([timed] if timed else [])):
             rows.append(_reading_row(pair, contrast))
         for point in pair.checkpoints:
-            d = point.difference
-            text = f"{format_pp(100 * d.estimate)} [{100 * d.low:.1f}, {100 * d.high:.1f}]".replace("-", "−")
-            rows.append((f"{pair.arm_a} − {pair.arm_b}", f"step {point.step}", "", text, "–"))
+            arms = f"{pair.arm_a} − {pair.arm_b}"
+            rows.append((arms, f"step {point.step}", "", _difference(point.difference), "–"))
     table = Table(
         columns=(
             Column(heading="arms"),
@@ -328,7 +335,7 @@ def _reading_row(pair: PairVerdict, contrast: Contrast) -> tuple[str, ...]:
         f"{pair.arm_a} − {pair.arm_b}",
         contrast.reading + selected,
         steps,
-        difference_words(contrast).split(", n =")[0].replace(" pp", "", 1),
+        _difference(contrast.difference),
         words,
     )
 
@@ -370,27 +377,30 @@ def _cost_section(verdict: RaceVerdict, runs: Sequence[RunData], seconds: float)
         ),
         rows=tuple(rows),
         caption=(
-            "Training only, evaluations apart from the run time. 'One by one' is what backward would have run without "
-            "shared prefixes and with tied groups. FLOP proxy: 2·P per token forward, 6·P per token in backward."
+            "Tokens are those of training; run time includes evaluations. 'One by one' is what backward would have run "
+            "without shared prefixes and with tied groups. FLOP proxy: 2·P per token forward, 6·P per token in backward."
         ),
         sortable=True,
     )
+    arms = [arm for arm in verdict.arms if arm.runs]
+    seconds_of = {arm.arm: sum(s for identity, s in by_run.items() if identity.arm == arm.arm) for arm in arms}
+    tokens_of = {arm.arm: sum(run.tokens_generated for run in arm.runs) for arm in arms}
+    backward_of = {arm.arm: sum(run.tokens_backward for run in arm.runs) for arm in arms}
+    flop_of = {arm.arm: sum(run.flop for run in arm.runs) for arm in arms}
     panel = [
-        BarPanel(
-            title=title,
-            bars=tuple(Bar(label=arm.arm, value=value(arm)) for arm in verdict.arms if arm.runs),
-        )
-        for title, value in (
-            ("generated tokens", lambda arm: float(sum(r.tokens_generated for r in arm.runs))),
-            ("tokens in backward", lambda arm: float(sum(r.tokens_backward for r in arm.runs))),
-            ("TFLOP (proxy)", lambda arm: sum(r.flop for r in arm.runs) / 1e12),
-            ("run time (s)", lambda arm: sum(s for i, s in by_run.items() if i.arm == arm.arm)),
-        )
+        _cost_panel("generated tokens", tokens_of, format_count),
+        _cost_panel("tokens in backward", backward_of, format_count),
+        _cost_panel("FLOP (proxy)", flop_of, lambda flop: format_quantity(flop, "FLOP")),
+        _cost_panel("run time", seconds_of, format_seconds),
     ]
     figure = figure_block(
         lambda width: bars(panel, width_in=width), label="Cost of each arm", caption="All seeds of an arm together."
     )
     return Section(heading="Cost", lead=f"{format_seconds(seconds)} of run time in all.", blocks=(figure, table))
+
+
+def _cost_panel(title: str, values: Mapping[str, Number], words: Callable[[Number], str]) -> BarPanel:
+    return BarPanel(title=title, bars=tuple(Bar(label=a, value=float(v), text=words(v)) for a, v in values.items()))
 
 
 def _arms_section(race: RaceConfig, verdict: RaceVerdict) -> Section:

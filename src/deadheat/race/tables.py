@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deadheat.archive import read_table
 from deadheat.errors import StatsError
+from deadheat.stats import Interval, wilson
 from deadheat.train import EVALS, Outcome, RunIdentity, StepRecord, read_clock, read_outcome, read_steps, step_file
 
 
@@ -36,6 +37,14 @@ class RunData:
         """[N] the grades of one evaluation."""
         row: NDArray[np.float64] = self.grades_EN[self.eval_steps.index(step)]
         return row
+
+    def share(self, step: int) -> Interval | None:
+        """Share right at one evaluation, Wilson; None: nothing was graded."""
+        row = self.row(step)
+        graded = row[~np.isnan(row)]
+        if not graded.size:
+            return None
+        return wilson(round(float(graded.sum())), graded.size, left_out=row.size - graded.size)
 
     @property
     def is_graded(self) -> bool:

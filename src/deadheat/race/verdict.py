@@ -37,7 +37,6 @@ from deadheat.stats import (
     paired_gain,
     two_part_rule,
     votes_from_scores,
-    wilson,
 )
 from deadheat.train import Ending, Outcome, RunIdentity
 
@@ -295,8 +294,8 @@ def _run_summary(run: RunData) -> RunSummary:
         seed=run.identity.seed,
         outcome=run.outcome,
         step=run.eval_steps[-1],
-        share=_share(run.row(run.eval_steps[-1])),
-        start_share=_share(run.row(0)),
+        share=run.share(run.eval_steps[-1]),
+        start_share=run.share(0),
         num_unscored=run.num_unscored_E[-1],
         num_unparsed=run.num_unparsed_E[-1],
         tokens_generated=run.tokens_generated(run.outcome.step),
@@ -304,10 +303,3 @@ def _run_summary(run: RunData) -> RunSummary:
         flop=sum(record.flop for record in run.steps),
         live_share=sum(record.num_live for record in run.steps) / groups if groups else None,
     )
-
-
-def _share(grades_N: NDArray[np.float64]) -> Interval | None:
-    graded = grades_N[~np.isnan(grades_N)]
-    if not graded.size:
-        return None
-    return wilson(round(float(graded.sum())), graded.size, left_out=grades_N.size - graded.size)
