@@ -44,9 +44,7 @@ def save_checkpoint(run_folder: Path, policy: LanguageModel, updater: Updater, *
 
 def latest_step(run_folder: Path) -> int | None:
     """The newest checkpoint that can be resumed from; None: start from the beginning."""
-    folder = run_folder / FOLDER
-    steps = [int(path.name.removeprefix("step-")) for path in folder.glob("step-*") if (path / _OPTIMIZER).exists()]
-    return max(steps, default=None)
+    return max((step for step, path in _checkpoints(run_folder) if (path / _OPTIMIZER).exists()), default=None)
 
 
 def restore_checkpoint(run_folder: Path, policy: LanguageModel, updater: Updater, *, step: int) -> None:
@@ -65,14 +63,19 @@ def restore_checkpoint(run_folder: Path, policy: LanguageModel, updater: Updater
 
 def prune_checkpoints(run_folder: Path, *, newest: int, keep_adapters: Collection[int]) -> None:
     """Drop optimiser states older than the newest checkpoint, and adapters that nothing names."""
-    for path in sorted((run_folder / FOLDER).glob("step-*")):
-        step = int(path.name.removeprefix("step-"))
+    for step, path in _checkpoints(run_folder):
         if step >= newest:
             continue
         if step in keep_adapters:
             (path / _OPTIMIZER).unlink(missing_ok=True)
         else:
             shutil.rmtree(path)
+
+
+def _checkpoints(run_folder: Path) -> list[tuple[int, Path]]:
+    """Steps and folders of whole checkpoints, in order; what a crash left half written has another name."""
+    named = [(path.name.removeprefix("step-"), path) for path in (run_folder / FOLDER).glob("step-*")]
+    return sorted((int(digits), path) for digits, path in named if digits.isdigit())
 
 
 def _optimizer_tensors(updater: Updater) -> dict[str, torch.Tensor]:

@@ -1,0 +1,75 @@
+"""A tiny policy on small sums, and lessons written by hand."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from deadheat.policy import AdapterConfig, Branches, LanguageModel, PolicyConfig, load_policy
+from deadheat.tasks import Task, load_task, parse_task
+from deadheat.train import RunConfig
+from deadheat.train.update import Lesson
+
+RUN = {
+    "policy": {"model": "tiny:addition", "adapter": {"kind": "lora", "rank": 4, "alpha": 8}},
+    "task": {"name": "addition", "limit": 20, "held_out": 100},
+    "rollouts": {"questions_per_step": 3, "group_size": 4},
+    "update": {"learning_rate": 1e-3},
+    "eval": {"pool": 8, "every": 2},
+    "stop": {"steps": 2},
+    "threads": 1,
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Float sums depend on the number of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def addition() -> Task:
+    return load_task(parse_task(RUN["task"]))
+
+
+@pytest.fixture(scope="session")
+def new_policy(addition: Task) -> Callable[..., LanguageModel]:
+    """A fresh policy, `kind` of adapter; equal arguments give equal weights."""
+    texts = [problem.prompt + addition.gold_text(problem) for problem in addition.training]
+
+    def make(kind: str = "lora", *, key: int = 1) -> LanguageModel:
+        adapter = AdapterConfig(kind=kind, rank=4, alpha=8)
+        return load_policy(PolicyConfig(model="tiny:addition", adapter=adapter), key=key, warm_texts=texts)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def lesson(addition: Task, new_policy: Callable[..., LanguageModel]) -> Callable[..., Lesson]:
+    """The lesson of one problem: what was answered, and how each answer is weighted."""
+    policy = new_policy()
+
+    def make(index: int, answers: Sequence[str], advantages: Sequence[float]) -> Lesson:
+        prompt = policy.encode(addition.training[index].prompt, chat=False)
+        completions = tuple(policy.encode(answer, chat=False) for answer in answers)
+        return Lesson(
+            branches=Branches(prompt_tokens=prompt, completions=completions),
+            advantages_G=np.array(advantages, dtype=np.float64),
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def run_config() -> Callable[..., RunConfig]:
+    """The small run with some sections changed: `run_config(stop={"steps": 4})`."""
+
+    def make(**sections: dict[str, object]) -> RunConfig:
+        merged = {**RUN, **{name: {**RUN.get(name, {}), **table} for name, table in sections.items()}}
+        return RunConfig.model_validate(merged)
+
+    return make

@@ -1,0 +1,114 @@
+"""Losses against sums done by hand and against finite differences in float64."""
+
+import numpy as np
+import pytest
+import torch
+
+from deadheat.policy import Branches
+from deadheat.train.config import Loss
+from deadheat.train.objective import group_objective, units
+
+# Two completions: ℓ = (−1, −2) with A = 1, and ℓ = (−3) with A = −½.
+LOGPROBS = ((-1.0, -2.0), (-3.0,))
+ADVANTAGES = np.array([1.0, -0.5])
+
+
+def tensors() -> list[torch.Tensor]:
+    return [torch.tensor(row, dtype=torch.float64, requires_grad=True) for row in LOGPROBS]
+
+
+@pytest.mark.parametrize("weighting", ["after_sum", "before_sum"])
+@pytest.mark.parametrize(
+    ("loss", "value", "slopes", "divisor"),
+    [
+        # 1·(−1 − 2) − ½·(−3) = −3 + 1.5; each token pulls with its completion's advantage; two sequences.
+        (Loss.SEQUENCE_SUM, -1.5, [[1.0, 1.0], [-0.5]], 2),
+        # The same sum over three tokens.
+        (Loss.TOKEN_MEAN, -1.5, [[1.0, 1.0], [-0.5]], 3),
+        # 1·(−3/2) − ½·(−3/1) = 0; the longer completion's tokens pull half as hard.
+        (Loss.SEQUENCE_MEAN, 0.0, [[0.5, 0.5], [-0.5]], 2),
+        # (−3 + 1.5)/4 with a cap of four tokens; every token pulls a quarter.
+        (Loss.FIXED_LENGTH, -0.375, [[0.25, 0.25], [-0.125]], 2),
+    ],
+)
+def test_each_loss_is_the_sum_done_by_hand(
+    loss: Loss, value: float, slopes: list[list[float]], divisor: int, weighting: str
+) -> None:
+    logprobs = tensors()
+    objective = group_objective(logprobs, ADVANTAGES, loss=loss, weighting=weighting, max_length=4)
+    assert objective.item() == value
+    objective.backward()
+    assert [row.grad.tolist() for row in logprobs if row.grad is not None] == slopes
+    assert units([len(row) for row in LOGPROBS], loss) == divisor
+
+
+def test_weighting_before_or_after_the_sum_rounds_apart_but_pulls_with_the_same_bits() -> None:
+    values = torch.linspace(-3.7, -0.1, 101)
+    found = {}
+    for weighting in ("after_sum", "before_sum"):
+        logprobs = values.clone().requires_grad_()
+        objective = group_objective(
+            [logprobs], np.array([0.3]), loss=Loss.SEQUENCE_SUM, weighting=weighting, max_length=1
+        )
+        objective.backward()
+        found[weighting] = (objective.item(), logprobs.grad)
+    (after, pull_after), (before, pull_before) = found["after_sum"], found["before_sum"]
+    # −0.3·101·1.9 = −57.57, in float32 to a few units in the last place of 2^-18.
+    assert after == pytest.approx(-57.57, rel=1e-6)
+    assert abs(after - before) <= 8 * 2.0**-18
+    assert torch.equal(pull_after, pull_before)
+
+
+@pytest.mark.parametrize("weighting", ["after_sum", "before_sum"])
+@pytest.mark.parametrize("loss", list(Loss))
+def test_the_gradient_is_that_of_finite_differences_in_float64(loss: Loss, weighting: str) -> None:
+    # A bigram model of five tokens: ℓ = log softmax of the row of the token before. Central differences with h = 1e-5 are
+    # off by h² times a third derivative over six and by rounding over h, both near 1e-10.
+    table = (torch.arange(25.0, dtype=torch.float64).sin() * 2).reshape(5, 5).requires_grad_()
+    completions, advantages = ((1, 3, 3), (0,), (4, 2)), np.array([1.0, -0.75, 0.5])
+
+    def objective() -> torch.Tensor:
+        logprobs = table.log_softmax(dim=-1)
+        rows = [logprobs[[0, *tokens[:-1]], list(tokens)] for tokens in completions]
+        return group_objective(rows, advantages, loss=loss, weighting=weighting, max_length=4)
+
+    objective().backward()
+    slopes = torch.zeros(25, dtype=torch.float64)
+    with torch.no_grad():
+        flat = table.view(-1)
+        for place in range(25):
+            held, ends = flat[place].item(), []
+            for shift in (1e-5, -1e-5):
+                flat[place] = held + shift
+                ends.append(objective().item())
+            flat[place] = held
+            slopes[place] = (ends[0] - ends[1]) / 2e-5
+    assert table.grad is not None
+    assert torch.allclose(table.grad.flatten(), slopes, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Loss.SEQUENCE_SUM, Loss.SEQUENCE_MEAN])
+def test_a_step_along_the_policys_gradient_raises_the_objective_by_its_length(loss, addition, new_policy) -> None:
+    # (f(θ + h·g/|g|) − f(θ − h·g/|g|))/2h = |g|. The model computes in float32: with h = 1e-3 and |g| above one, rounding
+    # leaves about one part in a thousand.
+    policy = new_policy("full")
+    branches = Branches(
+        prompt_tokens=policy.encode(addition.training[0].prompt, chat=False),
+        completions=tuple(policy.encode(answer, chat=False) for answer in (" 21\n", " 2\n", " 210\n")),
+    )
+
+    def objective() -> torch.Tensor:
+        logprobs = policy.logprobs([branches])[0]
+        return group_objective(logprobs, np.array([1.0, -0.75, 0.5]), loss=loss, weighting="after_sum", max_length=8)
+
+    objective().backward()
+    pulls = [(parameter, parameter.grad.clone()) for parameter in policy.module.parameters()]
+    norm = float(torch.sqrt(sum(pull.double().square().sum() for _, pull in pulls)))
+    ends = []
+    with torch.no_grad():
+        for shift in (1e-3, -2e-3):
+            for parameter, pull in pulls:
+                parameter.add_(pull, alpha=shift / norm)
+            ends.append(objective().item())
+    assert norm > 1
+    assert (ends[0] - ends[1]) / 2e-3 == pytest.approx(norm, rel=2e-3)
