@@ -18,7 +18,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -32,6 +33,7 @@ from deadheat.sampling.warp import plain_logprobs
 from deadheat.types import Draw, GenerateRequest, SamplingParams
 
 UPDATES = {"update-60/8": (60, 8), "update-256/64": (256, 64)}  # prompt and answer lengths in tokens
+MICRO_ROWS = {"update-60/8": 32, "update-256/64": 8}  # rows the plain side holds at once: 32 long ones need over 20 GiB
 GROUPS, SAMPLES = 4, 8
 
 
@@ -65,13 +67,43 @@ def shared_logprobs(policy: LanguageModel, groups: list[Branches]) -> Tensor:
     return torch.cat([t for group in policy.logprobs(groups) for t in group])
 
 
-def gradients(policy: LanguageModel, logprobs: Tensor) -> dict[str, Tensor]:
-    """One backward pass with fixed weights of both signs."""
-    parameters = trainable_parameters(policy)
-    weights = torch.linspace(-1.0, 1.0, len(logprobs))
-    return dict(
-        zip(parameters, torch.autograd.grad((logprobs * weights).sum(), list(parameters.values())), strict=True)
-    )
+@dataclass(frozen=True, kw_only=True)
+class Updated:
+    """What one forward and backward pass gives."""
+
+    logprobs: Tensor  # [B·T]
+    gradients: dict[str, Tensor]
+
+
+def backward(policy: LanguageModel, parts: Iterator[Tensor], num_tokens: int) -> Updated:
+    """Back-propagate every part with fixed weights of both signs, adding up the gradients."""
+    parameters, seen = trainable_parameters(policy), []
+    total = {name: torch.zeros_like(p) for name, p in parameters.items()}
+    weights = torch.linspace(-1.0, 1.0, num_tokens)
+    for logprobs in parts:
+        start = sum(map(len, seen))
+        loss = (logprobs * weights[start : start + len(logprobs)]).sum()
+        for name, gradient in zip(total, torch.autograd.grad(loss, list(parameters.values())), strict=True):
+            total[name] += gradient
+        seen.append(logprobs.detach())
+    return Updated(logprobs=torch.cat(seen), gradients=total)
+
+
+def shared_update(policy: LanguageModel, name: str) -> Updated:
+    """Our side: one pass over the tries of all groups."""
+    prompt, answer = UPDATES[name]
+    groups = update_groups(policy, prompt, answer)
+    return backward(policy, iter([shared_logprobs(policy, groups)]), GROUPS * SAMPLES * answer)
+
+
+def plain_update(policy: LanguageModel, name: str) -> Updated:
+    """The other side: whole sequences, as many rows at once as memory allows."""
+    prompt, answer = UPDATES[name]
+    groups = update_groups(policy, prompt, answer)
+    singles = [Branches(prompt_tokens=b.prompt_tokens, completions=(c,)) for b in groups for c in b.completions]
+    rows = MICRO_ROWS[name]
+    parts = (batch_logprobs(policy, singles[i : i + rows]) for i in range(0, len(singles), rows))
+    return backward(policy, parts, GROUPS * SAMPLES * answer)
 
 
 def best_of(repeats: int, *sides: Callable[[], object]) -> list[float]:
@@ -87,19 +119,13 @@ def best_of(repeats: int, *sides: Callable[[], object]) -> list[float]:
 
 def bench_update(policy: LanguageModel, name: str, repeats: int) -> None:
     """Shared prefix against the plain batch."""
-    groups = update_groups(policy, *UPDATES[name])
-    ours, plain = shared_logprobs(policy, groups), batch_logprobs(policy, groups)
-    gap = (ours - plain).abs().max().item()
-    mine, theirs = gradients(policy, ours), gradients(policy, plain)
-    scale = max(g.abs().max().item() for g in theirs.values())
-    gradient_gap = max((mine[n] - theirs[n]).abs().max().item() for n in mine) / scale
+    ours, plain = shared_update(policy, name), plain_update(policy, name)
+    gap = (ours.logprobs - plain.logprobs).abs().max().item()
+    scale = max(g.abs().max().item() for g in plain.gradients.values())
+    gradient_gap = max((ours.gradients[n] - g).abs().max().item() for n, g in plain.gradients.items()) / scale
     if gap > 1e-4 or gradient_gap > 1e-3:
         raise SystemExit(f"{name}: the sides differ by {gap:.1e} in log-probability, {gradient_gap:.1e} in gradient")
-    shared_s, plain_s = best_of(
-        repeats,
-        lambda: gradients(policy, shared_logprobs(policy, groups)),
-        lambda: gradients(policy, batch_logprobs(policy, groups)),
-    )
+    shared_s, plain_s = best_of(repeats, lambda: shared_update(policy, name), lambda: plain_update(policy, name))
     account = policy.last_logprobs
     assert account is not None
     print(
@@ -173,12 +199,12 @@ def bench_noise(policy: LanguageModel, repeats: int) -> None:
     slow = gumbel_max_naive(logprobs_BV, key=keys, positions=positions)
     if fast.tokens_B.tolist() != slow.tokens_B.tolist():
         raise SystemExit("noise: fast and slow draws differ")
-    draw_s, naive_s, whole_s = best_of(
-        repeats * 5,
+    draw_s, naive_s = best_of(
+        10 * repeats,
         lambda: gumbel_max(logprobs_BV, key=keys, positions=positions),
         lambda: gumbel_max_naive(logprobs_BV, key=keys, positions=positions),
-        lambda: policy.generate(requests),
     )
+    (whole_s,) = best_of(repeats, lambda: policy.generate(requests))
     account = policy.last_generate
     assert account is not None
     step_s = whole_s / (account.num_steps + 1)
@@ -200,8 +226,7 @@ def run_job(policy: LanguageModel, job: str) -> None:
     """One side alone; prints its peak resident memory in GiB."""
     side, _, name = job.partition(":")
     if side in ("shared", "batch"):
-        groups = update_groups(policy, *UPDATES[name])
-        gradients(policy, (shared_logprobs if side == "shared" else batch_logprobs)(policy, groups))
+        (shared_update if side == "shared" else plain_update)(policy, name)
     else:
         requests = requests_for(policy, [32] * 64, prompt=60)
         policy.generate(requests) if side == "engine" else library_generate(policy, requests)
