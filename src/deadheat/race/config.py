@@ -100,6 +100,8 @@ def read_race_text(reference: str) -> str:
             raise ConfigError(
                 f"cannot read {path}: {error.strerror}. Wanted a race file; bundled ones: {', '.join(bundled_races())}."
             ) from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path} is not UTF-8 text: {error}. Wanted a race file in TOML.") from error
     if reference not in bundled_races():
         raise ConfigError(
             f"no race is called {reference!r}; {nearest(reference, bundled_races())} Or give the path of a .toml file."
@@ -117,12 +119,14 @@ def parse_race(text: str, *, source: str) -> RaceConfig:
     seeds = table.pop("seeds", 3)
     head = {key: table.pop(key) for key in ("name", "question", "verdict") if key in table}
     _refuse_unknown(table, source)
-    names = [arm.get("name") if isinstance(arm, dict) else None for arm in arms]
+    if not isinstance(arms, list) or not all(isinstance(arm, dict) for arm in arms):
+        raise ConfigError(f"{source}: arm is {arms!r}; wanted [[arm]] tables, each with a name")
+    names = [arm.get("name") for arm in arms]
     if len(set(map(str, names))) < len(names) or None in names:
         raise ConfigError(f"{source}: the arms are named {names}; wanted a different name for each [[arm]]")
     configs = {
         str(arm["name"]): _run_config(
-            _merged(table, {k: v for k, v in arm.items() if k != "name"}), f"{source}, arm {arm['name']!r}"
+            _merged(table, {k: v for k, v in arm.items() if k != "name"}, source), f"{source}, arm {arm['name']!r}"
         )
         for arm in arms
     }
@@ -152,11 +156,13 @@ def _refuse_unknown(table: Mapping[str, Any], source: str) -> None:
             raise ConfigError(f"{source}: unknown key {key!r}; {nearest(key, known)}")
 
 
-def _merged(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(base: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> dict[str, Any]:
     merged = dict(base)
     for key, value in overrides.items():
-        both_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if both_tables else value
+        held = merged.get(key, {})
+        if isinstance(value, dict) and not isinstance(held, dict):
+            raise ConfigError(f"{source}: {key} is {held!r}, and an arm overrides keys in it; wanted a table")
+        merged[key] = _merged(held, value, source) if isinstance(value, dict) else value
     return merged
 
 
