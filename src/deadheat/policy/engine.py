@@ -1,17 +1,15 @@
 """Generation: tiles of a fixed number of rows, refilled as rows finish.
 
-    for each distinct prompt: prefill it alone, once
+    prefill each distinct prompt once, a common head of several once for all (see `prefill`)
     while rows are active: append one token to every row, draw the next from each row's own key and position
     a finished row leaves; the next waiting request takes its place, starting from its prompt's keys and values
 
-Batch company never changes a draw: a prompt is prefilled alone, the tile always has the same number of rows (idle ones
-are dummies), every row starts at column 0, and a row's draws are keyed by its own key and position. Forced tokens are
+Batch company never changes a draw: prompts are prefilled and rows decoded in passes of one fixed shape (idle rows are
+dummies), every row starts at column 0, and a row's draws are keyed by its own key and position. Forced tokens are
 fed through the decode steps, so a completion continued from a forced prefix has the numbers of the one it was cut from;
 at a forced position the margin is that of the token that would have been drawn.
 A first token is drawn from the prefill; log-probabilities are recorded under the warped distribution it was drawn from
 and under the model's own.
-
-Left out: sharing the common head of *distinct* prompts, because the place where it ends depends on company.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +20,7 @@ from torch import Tensor
 
 from deadheat.errors import PromptTooLongError
 from deadheat.policy.forward import CausalModel, LayerState, Prefilled
+from deadheat.policy.prefill import Prefiller
 from deadheat.policy.tile import Tile
 from deadheat.sampling.draws import Picks, greedy, gumbel_max, inverse_cdf
 from deadheat.sampling.warp import is_plain, plain_logprobs, warped_logprobs
@@ -35,7 +34,8 @@ Progress = Callable[[int, int], None]  # finished rows, all rows
 class GenerateAccount:
     """What one call of `generate` computed."""
 
-    num_prefilled: int  # prompt tokens run, each distinct prompt once
+    num_prefilled: int  # prompt tokens run: each distinct prompt once, whole chunks that prompts share once for all
+    num_prefill_idle: int  # columns of prefill passes spent on dummies and padding
     num_prompt_tokens: int  # prompt tokens of all requests: what prefilling every row would have run
     num_generated: int  # tokens drawn or forced, over all rows
     num_steps: int  # decode steps of the tile
@@ -139,8 +139,9 @@ class _Run:
         self._capacity = max((len(r.prompt_tokens) + r.sampling.max_new_tokens for r in requests), default=0)
         self._slots: list[_Row | None] = [None] * num_rows
         self._tile: Tile | None = None
+        self._prefiller = Prefiller(model, first_seen)
         self._last: tuple[tuple[int, ...], Prefilled] | None = None
-        self._counts = {"num_prefilled": 0, "num_generated": 0, "num_steps": 0, "num_idle": 0}
+        self._counts = {"num_generated": 0, "num_steps": 0, "num_idle": 0}
         self._num_prompt_tokens = sum(len(r.prompt_tokens) for r in requests)
 
     def advance(self) -> list[_Row]:
@@ -155,7 +156,12 @@ class _Run:
 
     def account(self) -> GenerateAccount:
         """What has been computed so far."""
-        return GenerateAccount(num_prompt_tokens=self._num_prompt_tokens, **self._counts)
+        return GenerateAccount(
+            num_prefilled=self._prefiller.num_computed,
+            num_prefill_idle=self._prefiller.num_idle,
+            num_prompt_tokens=self._num_prompt_tokens,
+            **self._counts,
+        )
 
     def _admit(self) -> list[_Row]:
         """Prefill the next waiting prompt and start as many of its rows as there is room for."""
@@ -172,11 +178,18 @@ class _Run:
         return [row for row in batch if row.stop is not None]
 
     def _prefill(self, prompt: tuple[int, ...]) -> Prefilled:
-        """Run a prompt, or return what it left: requests of one prompt wait next to each other."""
+        """What a prompt leaves behind: requests of one prompt wait next to each other, the next prompts run with it."""
         if self._last is None or self._last[0] != prompt:
-            self._last = (prompt, self._model.prefill(prompt))
-            self._counts["num_prefilled"] += len(prompt)
+            if not self._prefiller.has(prompt):
+                self._prefiller.run(self._next_prompts())
+            self._last = (prompt, self._prefiller.state(prompt))
+            self._prefiller.release(prompt)
         return self._last[1]
+
+    def _next_prompts(self) -> list[tuple[int, ...]]:
+        """The distinct prompts of the requests that could fill the tile."""
+        following = reversed(self._waiting[-self._num_rows :])
+        return list(dict.fromkeys(row.request.prompt_tokens for row in following))
 
     def _seat(self, row: _Row, layers: tuple[LayerState, ...]) -> None:
         if self._tile is None:
