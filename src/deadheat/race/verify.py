@@ -19,7 +19,16 @@ from deadheat.race.executors import jobs_of
 from deadheat.race.verdict import judge
 from deadheat.scorers import CheckerScorer
 from deadheat.tasks import load_task
-from deadheat.train import EVALS, ROLLOUTS, MarkerGate, RunConfig, RunIdentity, assign_credit, read_steps
+from deadheat.train import (
+    EVALS,
+    ROLLOUTS,
+    MarkerGate,
+    RunConfig,
+    RunIdentity,
+    StepRecord,
+    assign_credit,
+    read_steps,
+)
 
 _GRADE_COLUMNS = ("raw_reward", "correct", "answer", "parsed")
 
@@ -103,12 +112,13 @@ def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verifi
                     findings.append(Finding(file=name, what="cannot be read", stored="", recomputed=str(error)))
                     continue
                 num_rows += rows.height
-                findings += _regrade(name, rows, scorer)
-                if kind == ROLLOUTS:
+                findings += _regrade(name, rows, scorer, unscored_too=task.trusted_checker)
+                if kind == EVALS:
+                    findings += _compare(name, rows, rows.select(reward="raw_reward"))
+                else:
                     num_advantages += rows.height
                     findings += _recredit(name, rows, config, gate, identity.seed)
-                    step = int(path.stem.removeprefix("step-"))
-                    findings += _reledger(name, rows, ledger[step].num_live if step in ledger else None)
+                    findings += _reledger(name, rows, ledger.get(int(path.stem.removeprefix("step-"))))
     return Verification(num_files=0, num_rows=num_rows, num_advantages=num_advantages, findings=tuple(findings))
 
 
@@ -120,8 +130,9 @@ def _readable(path: Path) -> bool:
     return True
 
 
-def _regrade(name: str, rows: pl.DataFrame, scorer: CheckerScorer) -> Iterator[Finding]:
-    graded = rows.filter(pl.col("unscored").is_null())
+def _regrade(name: str, rows: pl.DataFrame, scorer: CheckerScorer, *, unscored_too: bool) -> Iterator[Finding]:
+    """Grade again; what a checker in a child left unscored may have been a matter of time, and stands."""
+    graded = rows if unscored_too else rows.filter(pl.col("unscored").is_null())
     rollouts = [rollout for group in groups_of(graded) for rollout in group.rollouts]
     scores = scorer([r.problem for r in rollouts], [r.completion.text for r in rollouts])
     for rollout, score in zip(rollouts, scores, strict=True):
@@ -149,6 +160,10 @@ def _recredit(
         },
         schema={"reward": pl.Float64, "advantage": pl.Float64, "kind": pl.String},
     )
+    yield from _compare(name, rows, fresh)
+
+
+def _compare(name: str, rows: pl.DataFrame, fresh: pl.DataFrame) -> Iterator[Finding]:
     for column in fresh.columns:
         differs = (rows[column].ne_missing(fresh[column])).to_numpy()
         for index in np.flatnonzero(differs).tolist():
@@ -158,12 +173,18 @@ def _recredit(
             )
 
 
-def _reledger(name: str, rows: pl.DataFrame, num_live: int | None) -> Iterator[Finding]:
-    fresh = rows.filter(pl.col("kind") == GroupKind.LIVE.value)["group_id"].n_unique()
-    if num_live != fresh:
-        yield Finding(
-            file=name, what="live groups against steps.parquet", stored=repr(num_live), recomputed=repr(fresh)
-        )
+def _reledger(name: str, rows: pl.DataFrame, record: StepRecord | None) -> Iterator[Finding]:
+    """What the verdict and the page take from the ledger, counted in the rows."""
+    fresh = {
+        "num_live": rows.filter(pl.col("kind") == GroupKind.LIVE.value)["group_id"].n_unique(),
+        "num_rollouts": rows.height,
+        "num_correct": int(rows["correct"].sum()),
+        "tokens_generated": int(rows["length"].sum()),
+    }
+    for figure, now in fresh.items():
+        was = None if record is None else getattr(record, figure)
+        if was != now:
+            yield Finding(file=name, what=f"{figure} against steps.parquet", stored=repr(was), recomputed=repr(now))
 
 
 def _check_verdict(folder: Path, race: RaceConfig) -> list[Finding]:
