@@ -66,6 +66,12 @@ def is_run_folder(path: Path) -> bool:
     return (path / "resolved.json").is_file()
 
 
+def steps_run(run: Path) -> int:
+    """The furthest training step of any run below a folder; 0 before the first, and where there is no folder."""
+    files = run.glob("*/seed-*/rollouts/step-*.parquet")
+    return max((int(path.stem.removeprefix("step-")) for path in files), default=0)
+
+
 def arms_of(run: Path) -> list[str]:
     """Arms with at least one seed folder, in the order of the race file."""
     if not is_run_folder(run):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from deadheat import __version__
-from deadheat.cli import race, sample, verify
+from deadheat.cli import census, floor, forecast, ledger, power, race, sample, spend, trajectory, verdict, verify
 from deadheat.errors import DeadheatError
 
 app = typer.Typer(
@@ -19,9 +19,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command("census")(census.census)
+app.command("floor")(floor.floor)
+app.command("power")(power.power)
 app.command("race")(race.race)
 app.command("sample")(sample.sample)
+app.command("spend")(spend.spend)
+app.command("trajectory")(trajectory.trajectory)
+app.command("verdict")(verdict.verdict)
 app.command("verify")(verify.verify)
+app.add_typer(forecast.app)
+app.add_typer(ledger.app)
 
 
 def _version(value: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,18 @@ SideOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON instead of a page.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Write a figure: .svg, .png or .pdf.")]
 KeyOption = Annotated[int, typer.Option("--key", min=0, help="Address of the randomness: same key, same bytes.")]
+
+
+class RuleName(StrEnum):
+    """How a winner is called; the same names as `stats.votes.Rule`, here so that --help loads no statistics."""
+
+    TWO_PART = "two-part"
+    STRICT_MAJORITY = "strict-majority"
+    PER_SEED = "per-seed"
+    POOLED = "pooled"
+
+
+RuleOption = Annotated[RuleName, typer.Option("--rule", help="How a winner is called.")]
 
 
 @dataclass(frozen=True, kw_only=True)

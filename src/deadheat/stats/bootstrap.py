@@ -50,11 +50,11 @@ class Level(StrEnum):
 
 
 SENTENCES = {
-    Level.CROSSED: "fresh seeds on fresh questions would put the mean difference in this interval",
-    Level.QUESTION: "these very runs on fresh questions would; nothing is said of other seeds",
-    Level.FLAT: "would hold if every seed–item cell were independent; seeds that share questions make it too narrow",
-    Level.NESTED: "fresh seeds, each on its own fresh questions, would; too narrow where seeds share questions",
-    Level.SEED: "fresh seeds on these very questions would; nothing is said of other questions",
+    Level.CROSSED: "fresh seeds on fresh questions would land here",
+    Level.QUESTION: "these very runs on fresh questions would",
+    Level.FLAT: "if seed–item cells were independent: too narrow",
+    Level.NESTED: "fresh seeds, each on fresh questions: too narrow",
+    Level.SEED: "fresh seeds on these very questions would",
 }
 
 

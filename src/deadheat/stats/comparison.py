@@ -163,9 +163,7 @@ def _differences(table_SN: Floats, settings: Settings, key: int) -> tuple[tuple[
     )
     if Level.SEED in levels:
         return intervals, []
-    return intervals, [
-        f"level seed is left out: {len(table_SN)} seeds cannot be the only clusters, wanted {FEWEST_SEED_CLUSTERS}"
-    ]
+    return intervals, [f"level seed is left out: it wants {FEWEST_SEED_CLUSTERS} seeds, here are {len(table_SN)}"]
 
 
 def _seed_row(s: int, both: AlignedTables, verdict: Verdict, alpha: float) -> SeedRow:

@@ -103,3 +103,18 @@ def _common(sets: Sequence[set[str]], what: str) -> list[str]:
         seen = "; ".join(f"{sorted(keys)[:4]}" for keys in sets)
         raise StatsError(f"no {what} in common among the arms: {seen}; wanted the same {what} keys in every arm")
     return sorted(shared, key=lambda key: (len(key), key))
+
+
+def arm_tables(frame: pl.DataFrame, *, arm: str, step: str, prefix: str = "") -> list[ArmTable]:
+    """The arms of one long table, whose `arm` and `step` columns are text; no rule of convergence is known."""
+    steps = frame[step].cast(pl.Float64, strict=False)
+    if steps.null_count() or bool((steps != steps.round()).any()):
+        bad = frame[step].filter(steps.is_null() | (steps != steps.round()))[0]
+        raise StatsError(f"column {step!r} holds {bad!r}; wanted whole training steps")
+    if frame[arm].null_count():
+        raise StatsError(f"column {arm!r} is empty in {frame[arm].null_count()} rows; wanted an arm in every row")
+    long = frame.with_columns(steps.cast(pl.Int64).alias(step)).rename({step: "step"})
+    return [
+        ArmTable(arm=prefix + name, frame=long.filter(pl.col(arm) == name), converged_step={})
+        for name in long[arm].unique(maintain_order=True)
+    ]

@@ -87,22 +87,24 @@ def lock_forecast(path: Path, forecast: Forecast, *, steps_run: int) -> Entry:
             "Record it as an outcome with after_the_fact, or start a new run"
         )
     _check(forecast)
+    return append_entry(path, draft_of(forecast))
+
+
+def draft_of(forecast: Forecast) -> Draft:
+    """The forecast as an entry of a ledger."""
     rescores = "".join(f" If {rescore.trigger}: {rescore.scoring}." for rescore in forecast.rescores)
-    return append_entry(
-        path,
-        Draft(
-            kind=EntryKind.FORECAST,
-            entry_id=forecast.forecast_id,
-            date=forecast.date,
-            claim=forecast.words + rescores,
-            numbers=(
-                Number(name="gap", value=forecast.gap_pp, unit="points"),
-                Number(name="low", value=forecast.low_pp, unit="points"),
-                Number(name="high", value=forecast.high_pp, unit="points"),
-            ),
-            refuted_by=forecast.refuted_by,
-            digest=forecast.plan_digest,
+    return Draft(
+        kind=EntryKind.FORECAST,
+        entry_id=forecast.forecast_id,
+        date=forecast.date,
+        claim=forecast.words + rescores,
+        numbers=(
+            Number(name="gap", value=forecast.gap_pp, unit="points"),
+            Number(name="low", value=forecast.low_pp, unit="points"),
+            Number(name="high", value=forecast.high_pp, unit="points"),
         ),
+        refuted_by=forecast.refuted_by,
+        digest=forecast.plan_digest,
     )
 
 

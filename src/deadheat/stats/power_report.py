@@ -72,7 +72,7 @@ def power_report(
         pooled_floor=pooled_votes_floor(
             design.num_items, design.num_seeds, model.discordance_frac, alpha=design.alpha, power=target_frac
         ),
-        grid=tuple(_grid(gap_frac, model, design, key, min(reruns, 20_000))),
+        grid=tuple(_grid(gap_frac, model, design, key, min(reruns, 10_000))),
         models=(),
         measured=None,
         n=design.num_items,

@@ -108,7 +108,7 @@ class TrajectoryReading:
     """All pairs of arms, and the summaries scored on them."""
 
     pairs: tuple[PairTrajectory, ...]
-    scores: tuple[SummaryScore, ...]  # point reading first
+    scores: tuple[SummaryScore, ...]  # point reading first; empty: no checkpoint lies between start and convergence
     window: int  # k of the recent slope and the mean of the last k
 
 
@@ -144,7 +144,7 @@ def read_trajectory(
     if window < 2:
         raise StatsError(f"window is {window}; a slope wants at least 2 readings")
     pairs = tuple(_pair(a, b, key, resamples) for a, b in combinations(curves, 2))
-    scores = tuple(_score(summary, curves, window) for summary in Summary)
+    scores = tuple(score for summary in Summary if (score := _score(summary, curves, window)) is not None)
     return TrajectoryReading(pairs=pairs, scores=scores, window=window)
 
 
@@ -230,8 +230,8 @@ def _pair(a: ArmCurve, b: ArmCurve, key: int, resamples: int) -> PairTrajectory:
     )
 
 
-def _score(summary: Summary, curves: Sequence[ArmCurve], window: int) -> SummaryScore:
-    """Cells where the summaries' difference has the converged sign; none at or past convergence."""
+def _score(summary: Summary, curves: Sequence[ArmCurve], window: int) -> SummaryScore | None:
+    """Cells where the summaries' difference has the converged sign; None where none lies before convergence."""
     right = cells = 0
     for a, b in combinations(curves, 2):
         side = np.sign(np.nanmean(at_converged(a)) - np.nanmean(at_converged(b)))
@@ -242,7 +242,7 @@ def _score(summary: Summary, curves: Sequence[ArmCurve], window: int) -> Summary
             cells += 1
             right += bool(np.sign(gap) == side)
     if not cells:
-        raise StatsError("no checkpoint lies between the first and convergence; nothing to score summaries on")
+        return None
     return SummaryScore(summary=summary, right=right, cells=cells, share=wilson(right, cells))
 
 

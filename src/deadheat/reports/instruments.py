@@ -1,0 +1,167 @@
+"""Figures of what a test of some size can show: floors, catch rates, spending, a comparison, a trajectory, a census.
+
+Each takes a record of the statistics room and gives a Matplotlib figure; `ink.save_figure` writes it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from deadheat.errors import StatsError
+from deadheat.reports import ink
+from deadheat.reports.figures import Bar, BarPanel, Line, bars, line_figure
+from deadheat.reports.floors import Difference, FloorPoint, difference_against_floor, scatter_against_floor
+from deadheat.stats.bootstrap import Level
+from deadheat.stats.census import Census
+from deadheat.stats.comparison import Comparison
+from deadheat.stats.floor_report import FloorReport
+from deadheat.stats.forecast import ForecastScore
+from deadheat.stats.power_report import PowerReport
+from deadheat.stats.spend import SpendPlan
+from deadheat.stats.trajectory import PairTrajectory
+
+_MOST_STEPS = 6  # of a spending plan that are drawn
+
+
+def floor_figure(report: FloorReport, *, width_in: float = ink.WIDE_IN) -> Figure:
+    """The floor and its significance bar against the number of items, and the margin where one is given."""
+    last = max(4 * report.n, 1.2 * (report.items_needed or 0))
+    sizes = tuple(float(n) for n in np.linspace(max(1.0, report.n / 2), min(last, 40 * report.n), 24))
+    floors = tuple(report.floor_pp * float(np.sqrt(report.n / n)) for n in sizes)
+    bar = report.significance_bar_pp / report.floor_pp if report.floor_pp else 0.0
+    lines = [
+        Line(label="detection floor", x=sizes, y=floors),
+        Line(label="significance bar", x=sizes, y=tuple(bar * floor for floor in floors)),
+    ]
+    if report.margin_pp is not None:
+        lines.append(Line(label="margin", x=sizes, y=(abs(report.margin_pp),) * len(sizes)))
+    return line_figure(lines, x_label="items", y_label="percentage points", width_in=width_in)
+
+
+def power_figure(report: PowerReport, *, width_in: float = ink.WIDE_IN) -> Figure:
+    """Catch rate against items, a line per number of seeds; without a gap, the pooled floor in its place."""
+    seeds = sorted({cell.num_seeds for cell in report.grid})
+    rated = report.rate is not None
+    lines = []
+    for num_seeds in seeds:
+        cells = [cell for cell in report.grid if cell.num_seeds == num_seeds]
+        rows = tuple(100 * (cell.rate_frac or 0.0) if rated else cell.pooled_floor_pp for cell in cells)
+        label = f"{num_seeds} seed{'s' if num_seeds > 1 else ''}"
+        lines.append(Line(label=label, x=tuple(float(cell.num_items) for cell in cells), y=rows))
+    y_label = "catch rate (%)" if rated else "floor of all votes pooled (percentage points)"
+    return line_figure(lines, x_label="items", y_label=y_label, width_in=width_in)
+
+
+def spend_figure(plan: SpendPlan, *, width_in: float = ink.WIDE_IN) -> Figure:
+    """What the best steps leave: the floor, or the catch rate where the plan is ranked by it."""
+    steps = [plan.now, *[step for step in plan.steps if step is not plan.now][:_MOST_STEPS]]
+    by_rate = plan.ranked_by == "catch rate"
+    rows = []
+    for step in steps:
+        bought = [
+            f"+{count} {what}"
+            for count, what in (
+                (step.add_seeds, "seeds"),
+                (step.add_questions, "questions"),
+                (step.add_judges, "judges"),
+            )
+            if count
+        ]
+        value = 100 * step.catch.rate_frac if by_rate and step.catch else step.floor
+        rows.append(Bar(label=" ".join(bought) or "nothing", value=value))
+    title = "catch rate (%)" if by_rate else "floor, in the table's unit"
+    return bars([BarPanel(title=title, bars=tuple(rows))], width_in=width_in)
+
+
+def comparison_figure(comparison: Comparison, *, width_in: float = ink.WIDE_IN) -> Figure:
+    """Pooled difference at each level of resampling, beside what the table could not have called."""
+    scale = 100.0 if comparison.is_share else 1.0
+    rows = [
+        Difference(
+            label=interval.resampling.value,
+            diff_pp=scale * interval.estimate,
+            low_pp=scale * interval.low,
+            high_pp=scale * interval.high,
+            num_items=interval.n,
+            pooled=interval.resampling is Level.CROSSED,
+        )
+        for interval in sorted(comparison.differences, key=lambda i: i.resampling is Level.CROSSED)
+    ]
+    catchable = comparison.verdict.catchable
+    gap = None if catchable is None or catchable.gap_frac is None or not comparison.is_share else catchable.gap_frac
+    return difference_against_floor(
+        rows,
+        arms=(comparison.name_a, comparison.name_b),
+        catchable_gap_pp=None if gap is None else 100 * gap,
+        verdict=comparison.words,
+        level=comparison.verdict.level,
+        width_in=width_in,
+    )
+
+
+def trajectory_figure(pairs: Sequence[PairTrajectory], *, width_in: float = ink.WIDE_IN) -> Figure:
+    """A − B along training with its interval, a line per pair, and zero."""
+    lines = [
+        Line(
+            label=f"{pair.arm_a} − {pair.arm_b}",
+            x=tuple(float(reading.step) for reading in pair.readings),
+            y=tuple(100 * reading.interval.estimate for reading in pair.readings),
+            low=tuple(100 * reading.interval.low for reading in pair.readings),
+            high=tuple(100 * reading.interval.high for reading in pair.readings),
+        )
+        for pair in pairs
+    ]
+    steps = lines[0].x
+    lines.append(Line(label="no difference", x=(steps[0], steps[-1]), y=(0.0, 0.0)))
+    return line_figure(lines, x_label="training step", y_label="difference (percentage points)", width_in=width_in)
+
+
+def census_figure(found: Census, *, width_in: float = ink.WIDE_IN) -> Figure:
+    """Each scored claim's margin against its floor."""
+    points = [
+        FloorPoint(
+            label=row.claim.paper.split(" (")[0],
+            margin_pp=100 * row.reading.margin_frac,
+            floor_pp=row.reading.floor.floor_pp,
+            kind=f"against {row.claim.baseline_kind.value}",
+        )
+        for row in found.rows
+    ]
+    return scatter_against_floor(points, width_in=width_in)
+
+
+def margins_figure(margins: Sequence[FloorPoint], *, width_in: float = ink.WIDE_IN) -> Figure:
+    """Margins of a ledger's entries against their floors."""
+    if not margins:
+        raise StatsError("no entry names both a margin and a floor; give --number margin=… and --number floor=…")
+    return scatter_against_floor(margins, width_in=width_in)
+
+
+def forecast_figure(score: ForecastScore, *, width_in: float = ink.WIDE_IN) -> Figure:
+    """The forecast and every reading, each with its interval."""
+    forecast = score.forecast
+    largest = max((scored.reading.num_items for scored in score.readings), default=1)
+    rows = [
+        Difference(
+            label="forecast",
+            diff_pp=forecast.gap_pp,
+            low_pp=forecast.low_pp,
+            high_pp=forecast.high_pp,
+            num_items=largest,
+            pooled=True,
+        )
+    ]
+    rows += [
+        Difference(
+            label=scored.reading.name,
+            diff_pp=scored.reading.gap_pp,
+            low_pp=scored.reading.low_pp,
+            high_pp=scored.reading.high_pp,
+            num_items=scored.reading.num_items,
+        )
+        for scored in score.readings
+    ]
+    return difference_against_floor(
+        rows, arms=("A", "B"), catchable_gap_pp=None, verdict=forecast.words, width_in=width_in
+    )
