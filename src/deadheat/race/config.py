@@ -117,6 +117,7 @@ def parse_race(text: str, *, source: str) -> RaceConfig:
         raise ConfigError(f"{source} is not valid TOML: {error}") from error
     arms = table.pop("arm", [])
     seeds = table.pop("seeds", 3)
+    table.pop("forecast", None)  # about the plan, not part of it: see race/forecast.py
     head = {key: table.pop(key) for key in ("name", "question", "verdict") if key in table}
     _refuse_unknown(table, source)
     if not isinstance(arms, list) or not all(isinstance(arm, dict) for arm in arms):
@@ -150,7 +151,7 @@ def load_race(reference: str) -> RaceConfig:
 
 
 def _refuse_unknown(table: Mapping[str, Any], source: str) -> None:
-    known = [*RunConfig.model_fields, "name", "question", "seeds", "verdict", "arm"]
+    known = [*RunConfig.model_fields, "name", "question", "seeds", "verdict", "forecast", "arm"]
     for key in table:
         if key not in known:
             raise ConfigError(f"{source}: unknown key {key!r}; {nearest(key, known)}")

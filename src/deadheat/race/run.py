@@ -10,6 +10,7 @@ from deadheat.errors import UncoupledError
 from deadheat.race.config import RaceConfig
 from deadheat.race.environment import environment
 from deadheat.race.executors import Failure, run_in_process, run_in_workers
+from deadheat.race.forecast import lock_in_folder
 from deadheat.race.page import write_report
 from deadheat.race.verdict import RaceVerdict, equal_seconds, judge
 from deadheat.tasks import load_task, validate_checker
@@ -44,6 +45,7 @@ def run_race(
             f"{path.relative_to(folder)} was half written when the race stopped; it is rebuilt" for path in claim.swept
         ]
         notes += _record_environment(folder)
+        lock_in_folder(folder, text)
         write_text(folder / TOML, text)
         run = run_in_process if workers == 1 else _in_workers(workers)
         failures = tuple(run(race, folder, observe))

@@ -1,0 +1,167 @@
+"""The commands as a shell sees them: what they print, how they end, and what they load."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from deadheat.archive import seal
+
+RACE = """
+name = "small"
+question = "Does it learn?"
+seeds = 1
+threads = 1
+policy.model = "tiny:addition"
+policy.adapter = { kind = "lora", rank = 4, alpha = 8 }
+task = { name = "addition", limit = 20, held_out = 100 }
+rollouts = { questions_per_step = 2, group_size = 4 }
+eval = { pool = 4, every = 1 }
+stop.steps = 1
+verdict.resamples = 200
+
+[[arm]]
+name = "checker"
+
+[[arm]]
+name = "plant"
+scorer.kind = "plant"
+"""
+
+
+def deadheat(*arguments: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from deadheat.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A race of one step, run by the command with --json."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "small.toml").write_text(RACE)
+    return folder / "runs" / "small", deadheat("race", "small.toml", "--json", cwd=folder)
+
+
+@pytest.mark.parametrize("arguments", [["race", "--help"], ["verify", "--help"], ["--help"], ["--version"]])
+def test_help_loads_neither_torch_nor_transformers(arguments: list[str]) -> None:
+    script = f"""
+import sys
+from deadheat.cli import main
+sys.argv = ["deadheat", *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    print("END", end.code, sorted({{"torch", "transformers", "peft", "matplotlib"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "END 0 []"
+    assert done.stderr == ""
+
+
+def test_help_names_the_options_and_the_examples() -> None:
+    done = deadheat("race", "--help", COLUMNS="100", NO_COLOR="1")
+    for word in ("RACE", "--out", "--workers", "--resume", "--json", "deadheat race tiny"):
+        assert word in done.stdout
+
+
+def test_json_goes_alone_to_standard_output_and_progress_to_the_other(
+    raced: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, done = raced
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads((folder / "verdict.json").read_text())
+    assert "race small" in done.stderr
+
+
+def test_a_second_run_without_resume_is_one_message_and_status_two(
+    raced: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, _ = raced
+    before = (folder / "manifest.json").read_bytes()
+    done = deadheat("race", "small.toml", cwd=folder.parents[1])
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "error: runs/small already holds a run. Pass --resume to continue it, or choose another --out for a new one."
+    )
+    assert "Traceback" not in done.stderr and done.stdout == ""
+    assert (folder / "manifest.json").read_bytes() == before
+
+
+def test_resuming_a_finished_race_prints_its_page_again_and_changes_nothing_that_lasts(
+    raced: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = raced
+    shutil.copytree(folder.parents[1], tmp_path / "copy")
+    again = tmp_path / "copy" / "runs" / "small"
+    done = deadheat("race", "small.toml", "--resume", cwd=tmp_path / "copy", COLUMNS="80", NO_COLOR="1")
+    assert done.returncode == 0, done.stderr
+    assert "Does it learn?" in done.stdout and "report.html" in done.stdout
+    for name in ("verdict.json", "checker/seed-1/steps.parquet", "plant/seed-1/outcome.json"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+    assert max(map(cell_len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["race", "adition"], "no race is called 'adition'; did you mean 'addition'?"),
+        (["race", "gone.toml"], "cannot read gone.toml: No such file or directory."),
+        (["verify", "gone"], "gone has no manifest.json: the run never finished. Run it again with --resume."),
+    ],
+)
+def test_an_error_is_one_message_with_status_two_and_no_traceback(
+    arguments: list[str], wanted: str, tmp_path: Path
+) -> None:
+    done = deadheat(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"error: {wanted}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == [], "a refused command leaves nothing behind"
+
+
+def test_a_config_error_leaves_no_folder_and_the_traceback_is_there_for_who_asks(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(RACE.replace("stop.steps", "stop.step"))
+    done = deadheat("race", "bad.toml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "bad.toml, arm 'checker': unknown key 'stop.step'; did you mean 'steps'?" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
+    asked = deadheat("race", "bad.toml", cwd=tmp_path, DEADHEAT_TRACEBACK="1")
+    assert "Traceback" in asked.stderr and "ConfigError" in asked.stderr
+
+
+def test_a_race_with_a_run_that_cannot_start_ends_with_status_one_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(RACE + "sampling.max_new_tokens = 1000\n")
+    done = deadheat("race", "long.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "failed: plant/seed-1: PromptTooLongError: problem " in done.stderr
+    assert "1 runs failed; the others stand. Run again with --resume." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_verify_ends_with_zero_where_all_holds_and_with_one_where_something_does_not(
+    raced: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = raced
+    held = deadheat("verify", folder)
+    assert held.returncode == 0, held.stderr
+    # 2 runs: evaluations at 0 and 1 of 4 items, one batch of 2 × 4 attempts.
+    assert held.stdout.strip().endswith("files, 32 answers, 16 advantages, 1 verdict checked")
+    assert held.stdout.startswith("holds: ")
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    verdict = json.loads((copy / "verdict.json").read_text())
+    verdict["pool"] = 5
+    (copy / "verdict.json").write_text(json.dumps(verdict))
+    seal(copy)
+    broken = deadheat("verify", copy, "--json")
+    assert broken.returncode == 1
+    said = json.loads(broken.stdout)
+    assert said["holds"] is False
+    assert said["findings"] == [{"file": "verdict.json", "what": "pool", "stored": "5", "recomputed": "4"}]
