@@ -1,16 +1,19 @@
 """The commands as a shell sees them: what they print, how they end, and what they load."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from deadheat.archive import seal
+from deadheat.cli import main
+from deadheat.errors import ConfigError
 
 RACE = """
 name = "small"
@@ -34,19 +37,45 @@ scorer.kind = "plant"
 """
 
 
-def deadheat(*arguments: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from deadheat.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """What a shell would see."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Shell = Callable[..., Ended]
+
+
+@pytest.fixture
+def deadheat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The command, in this process: loading torch anew for every call would take most of the time."""
+
+    def call(*arguments: object, cwd: Path | None = None, **environment: str) -> Ended:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["deadheat", *map(str, arguments)])
+            patch.chdir(cwd or Path.cwd())
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main()
+        out, err = capsys.readouterr()
+        return Ended(returncode=ended.value.code or 0, stdout=out, stderr=err)
+
+    return call
 
 
 @pytest.fixture(scope="module")
-def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """A race of one step, run by the command with --json."""
+def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """A race of one step, run by a shell with --json."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "small.toml").write_text(RACE)
-    return folder / "runs" / "small", deadheat("race", "small.toml", "--json", cwd=folder)
+    command = [sys.executable, "-c", "from deadheat.cli import main; main()", "race", "small.toml", "--json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return folder / "runs" / "small", Ended(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
 @pytest.mark.parametrize("arguments", [["race", "--help"], ["verify", "--help"], ["--help"], ["--version"]])
@@ -65,14 +94,14 @@ except SystemExit as end:
     assert done.stderr == ""
 
 
-def test_help_names_the_options_and_the_examples() -> None:
+def test_help_names_the_options_and_the_examples(deadheat: Shell) -> None:
     done = deadheat("race", "--help", COLUMNS="100", NO_COLOR="1")
     for word in ("RACE", "--out", "--workers", "--resume", "--json", "deadheat race tiny"):
         assert word in done.stdout
 
 
 def test_json_goes_alone_to_standard_output_and_progress_to_the_other(
-    raced: tuple[Path, subprocess.CompletedProcess[str]],
+    raced: tuple[Path, Ended],
 ) -> None:
     folder, done = raced
     assert done.returncode == 0, done.stderr
@@ -81,7 +110,8 @@ def test_json_goes_alone_to_standard_output_and_progress_to_the_other(
 
 
 def test_a_second_run_without_resume_is_one_message_and_status_two(
-    raced: tuple[Path, subprocess.CompletedProcess[str]],
+    deadheat: Shell,
+    raced: tuple[Path, Ended],
 ) -> None:
     folder, _ = raced
     before = (folder / "manifest.json").read_bytes()
@@ -95,7 +125,7 @@ def test_a_second_run_without_resume_is_one_message_and_status_two(
 
 
 def test_resuming_a_finished_race_prints_its_page_again_and_changes_nothing_that_lasts(
-    raced: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+    deadheat: Shell, raced: tuple[Path, Ended], tmp_path: Path
 ) -> None:
     folder, _ = raced
     shutil.copytree(folder.parents[1], tmp_path / "copy")
@@ -117,7 +147,7 @@ def test_resuming_a_finished_race_prints_its_page_again_and_changes_nothing_that
     ],
 )
 def test_an_error_is_one_message_with_status_two_and_no_traceback(
-    arguments: list[str], wanted: str, tmp_path: Path
+    deadheat: Shell, arguments: list[str], wanted: str, tmp_path: Path
 ) -> None:
     done = deadheat(*arguments, cwd=tmp_path)
     assert done.returncode == 2
@@ -126,17 +156,19 @@ def test_an_error_is_one_message_with_status_two_and_no_traceback(
     assert list(tmp_path.iterdir()) == [], "a refused command leaves nothing behind"
 
 
-def test_a_config_error_leaves_no_folder_and_the_traceback_is_there_for_who_asks(tmp_path: Path) -> None:
+def test_a_config_error_leaves_no_folder_and_the_traceback_is_there_for_who_asks(
+    deadheat: Shell, tmp_path: Path
+) -> None:
     (tmp_path / "bad.toml").write_text(RACE.replace("stop.steps", "stop.step"))
     done = deadheat("race", "bad.toml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "bad.toml, arm 'checker': unknown key 'stop.step'; did you mean 'steps'?" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
-    asked = deadheat("race", "bad.toml", cwd=tmp_path, DEADHEAT_TRACEBACK="1")
-    assert "Traceback" in asked.stderr and "ConfigError" in asked.stderr
+    with pytest.raises(ConfigError):
+        deadheat("race", "bad.toml", cwd=tmp_path, DEADHEAT_TRACEBACK="1")
 
 
-def test_a_race_with_a_run_that_cannot_start_ends_with_status_one_and_says_so(tmp_path: Path) -> None:
+def test_a_race_with_a_run_that_cannot_start_ends_with_status_one_and_says_so(deadheat: Shell, tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(RACE + "sampling.max_new_tokens = 1000\n")
     done = deadheat("race", "long.toml", "--out", "out", cwd=tmp_path)
     assert done.returncode == 1
@@ -146,7 +178,7 @@ def test_a_race_with_a_run_that_cannot_start_ends_with_status_one_and_says_so(tm
 
 
 def test_verify_ends_with_zero_where_all_holds_and_with_one_where_something_does_not(
-    raced: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+    deadheat: Shell, raced: tuple[Path, Ended], tmp_path: Path
 ) -> None:
     folder, _ = raced
     held = deadheat("verify", folder)
