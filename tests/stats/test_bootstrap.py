@@ -1,5 +1,7 @@
 """The bootstrap of seed × item tables: what each level draws, its variances against closed forms, its invariants."""
 
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from deadheat.errors import StatsError
+from deadheat.sampling.keys import generator
 from deadheat.stats.bootstrap import Level, bootstrap
+
+bootstrap_module = importlib.import_module("deadheat.stats.bootstrap")  # the room exports a function of that name
 
 GRADES = st.sampled_from([-1.0, 0.0, 1.0])
 TABLES = st.tuples(st.integers(1, 4), st.integers(2, 12)).flatmap(
@@ -178,3 +183,30 @@ def variances_by_parts(table: np.ndarray) -> float:
     within = np.cov(table, ddof=0)
     second = (num_seeds - 1) / num_seeds + np.eye(num_seeds)
     return float(table.mean(axis=1).var() / num_seeds + (within * second).sum() / num_seeds**2 / num_items)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_draws_looked_up_give_the_means_that_draws_counted_give(holes: bool) -> None:
+    # One chunk on either side (40 resamples × 60 items), so that both see the same draws.
+    rng = np.random.Generator(np.random.Philox(key=9))
+    values = rng.standard_normal((3, 60))
+    if holes:
+        values[0, ::7] = np.nan
+    seeds_RS = rng.multinomial(3, [1 / 3] * 3, size=40).astype(float)
+    drawn_DS, which_R = np.unique(seeds_RS, axis=0, return_inverse=True)
+    present, counts = (~np.isnan(values)).astype(float), np.ones(60, dtype=np.int64)
+    looked = bootstrap_module._looked_up(values, drawn_DS, which_R.ravel(), generator(5))
+    counted = bootstrap_module._by_resample(np.nan_to_num(values), present, counts, seeds_RS, generator(5))
+    np.testing.assert_allclose(looked, counted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("num_items", [3, 500, 40_000, 70_000])
+def test_item_draws_are_even_at_sizes_that_do_not_divide_the_random_bits(num_items: int) -> None:
+    # χ² of the draws over at most 10 equal-width bins (the last one may be narrower): mean 9, SD 4.2.
+    draws = np.concatenate([bootstrap_module._item_draws(num_items, 1, generator(k)).ravel() for k in range(40)])
+    assert 0 <= draws.min() and draws.max() < num_items
+    width = -(-num_items // 10)
+    sizes = np.bincount(np.arange(num_items) // width)
+    seen = np.bincount(draws // width, minlength=sizes.size)
+    expected = draws.size * sizes / num_items
+    assert float(((seen - expected) ** 2 / expected).sum()) < 30

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, permutations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,8 @@ from deadheat.stats.votes import check_axes
 DOMAIN_BOOTSTRAP = "deadheat/bootstrap/v1"
 FEWEST_SEED_CLUSTERS = 6
 _CHUNK_CELLS = 65_536  # weights held at once: half a megabyte, inside the cache
+_GATHER_CELLS = 24_576  # item draws held at once where they are looked up: an allocation that needs no new pages
+_MOST_GATHERED = 262_144  # seed draws × items whose values may be laid out, two megabytes
 _MOST_CODED_SEEDS = 15  # a draw of the seeds is one 64-bit number in base S + 1
 _MOST_ARRANGEMENTS = 120  # five seeds with equal tallies; beyond that the first arrangements are compared
 
@@ -216,12 +219,14 @@ def _crossed(table: Floats, seeds_RS: Floats, rng: np.random.Generator) -> Float
     columns, counts = _distinct_columns(table)
     values, present = np.nan_to_num(columns), (~np.isnan(columns)).astype(np.float64)
     num_seeds = table.shape[0]
-    if 4 * counts.size > table.shape[1] or num_seeds > _MOST_CODED_SEEDS:
+    if num_seeds > _MOST_CODED_SEEDS:
         return _by_resample(values, present, counts, seeds_RS, rng)
     code_R = seeds_RS.astype(np.int64) @ (num_seeds + 1) ** np.arange(num_seeds)
     _, first, which_R = np.unique(code_R, return_index=True, return_inverse=True)
-    if 8 * first.size > len(seeds_RS):
-        return _by_resample(values, present, counts, seeds_RS, rng)
+    if 8 * first.size > len(seeds_RS) or 4 * counts.size > table.shape[1]:
+        if first.size * table.shape[1] > _MOST_GATHERED:
+            return _by_resample(values, present, counts, seeds_RS, rng)
+        return _looked_up(table, seeds_RS[first], which_R, rng)
     out = np.empty(len(seeds_RS))
     for d, drawn_S in enumerate(seeds_RS[first]):
         # Under one draw of the seeds, columns with equal weighted sums are one cell.
@@ -242,6 +247,23 @@ def _multinomial_means(cells_2K: Floats, counts_K: Floats, size: int, rng: np.ra
         weights_RK = rng.multinomial(num_items, counts_K / num_items, size=part.stop - start)
         total_R, weight_R = (weights_RK @ cells_2K.T).T
         out[part] = _ratio(total_R, weight_R)
+    return out
+
+
+def _looked_up(table: Floats, drawn_DS: Floats, which_R: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    """Item draws looked up in the items' sums under each distinct draw of the seeds: the way for real-valued tables."""
+    num_items, out = table.shape[1], np.empty(which_R.size)
+    sums = (drawn_DS @ np.nan_to_num(table)).ravel()
+    missing = np.isnan(table)
+    cells = (drawn_DS @ (~missing).astype(np.float64)).ravel() if missing.any() else None
+    start_R, full_R = (which_R * num_items)[:, None], drawn_DS.sum(axis=1)[which_R] * num_items
+    rows = max(1, _GATHER_CELLS // num_items)
+    for start in range(0, out.size, rows):
+        part = slice(start, start + rows)
+        place = _item_draws(num_items, start_R[part].shape[0], rng).astype(np.intp)
+        place += start_R[part]
+        total = sums.take(place, mode="wrap").sum(axis=1)  # in range: the mode spares the check
+        out[part] = _ratio(total, full_R[part] if cells is None else cells.take(place, mode="wrap").sum(axis=1))
     return out
 
 
@@ -287,11 +309,26 @@ def _distinct_columns(table: Floats) -> tuple[Floats, NDArray[np.int64]]:
 def _item_weights(counts: NDArray[np.int64], num_items: int, size: int, rng: np.random.Generator) -> Floats:
     """[size, K] how often each distinct column is drawn in N draws."""
     num_columns = counts.size
-    drawn = rng.integers(0, num_items, size=(size, num_items), dtype=np.uint16 if num_items < 2**16 else np.int64)
+    drawn = _item_draws(num_items, size, rng)
     if num_columns < num_items:
         drawn = np.repeat(np.arange(num_columns), counts)[drawn]
     cells = drawn + np.arange(size)[:, None] * num_columns
     return np.bincount(cells.ravel(), minlength=size * num_columns).reshape(size, num_columns).astype(np.float64)
+
+
+def _item_draws(num_items: int, size: int, rng: np.random.Generator) -> NDArray[np.integer[Any]]:
+    """[size, N] item numbers: the upper half of 16 random bits times N, redrawn where it would be uneven (Lemire 2019)."""
+    if num_items >= 2**16:
+        return rng.integers(0, num_items, size=(size, num_items))
+    num_draws = size * num_items
+    bits = np.asarray(rng.bit_generator.random_raw(-(-num_draws // 4)))
+    product = bits.view(np.uint16)[:num_draws].astype(np.uint32)
+    product *= np.uint32(num_items)
+    uneven = (product & np.uint32(0xFFFF)) < 2**16 % num_items
+    product >>= np.uint32(16)
+    redrawn = np.flatnonzero(uneven)
+    product[redrawn] = rng.integers(0, num_items, size=redrawn.size, dtype=np.uint32)
+    return product.reshape(size, num_items)
 
 
 def _ratio(total: Floats, cells: Floats) -> Floats:
