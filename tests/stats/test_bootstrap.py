@@ -204,7 +204,7 @@ def test_draws_looked_up_give_the_means_that_draws_counted_give(holes: bool) -> 
 def test_item_draws_are_even_at_sizes_that_do_not_divide_the_random_bits(num_items: int) -> None:
     # χ² of the draws over at most 10 equal-width bins (the last one may be narrower): mean 9, SD 4.2.
     draws = np.concatenate([bootstrap_module._item_draws(num_items, 1, generator(k)).ravel() for k in range(40)])
-    assert 0 <= draws.min() and draws.max() < num_items
+    assert draws.min() >= 0 and draws.max() < num_items
     width = -(-num_items // 10)
     sizes = np.bincount(np.arange(num_items) // width)
     seen = np.bincount(draws // width, minlength=sizes.size)
