@@ -125,7 +125,7 @@ class CausalModel:
         return logits
 
     def prefill(self, tokens: tuple[int, ...]) -> Prefilled:
-        """Run one prompt alone, so that its numbers depend on nothing else."""
+        """Run one prompt whole and alone: the slow twin of `prefill.Prefiller`."""
         ids = torch.tensor([tokens], device=self.device)
         positions = torch.arange(len(tokens), device=self.device)[None]
         causal = additive(positions[0][None, :] <= positions[0][:, None], self.dtype)[None, None]
