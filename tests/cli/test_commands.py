@@ -70,11 +70,11 @@ def deadheat(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
-    """A race of one step, run by a shell with --json."""
+    """A race of one step, run by a shell with --json and a process for each arm."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "small.toml").write_text(RACE)
     command = [sys.executable, "-c", "from deadheat.cli import main; main()", "race", "small.toml", "--json"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "--workers", "2"], cwd=folder, capture_output=True, text=True, check=False)
     return folder / "runs" / "small", Ended(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 

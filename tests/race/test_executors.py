@@ -27,26 +27,14 @@ def test_jobs_go_seed_by_seed_and_within_a_seed_in_file_order(small: RaceConfig)
     ]
 
 
-def test_two_workers_leave_the_bytes_of_one_process(
-    tmp_path: Path, small: RaceConfig, small_text: str, finished: RaceResult, lasting_bytes
-) -> None:
-    seen: list[Progress] = []
-    result = run_race(small, small_text, tmp_path / "small", workers=2, observe=seen.append)
-    assert result.failures == ()
-    here, there = lasting_bytes(finished.folder), lasting_bytes(tmp_path / "small")
-    assert here.keys() == there.keys()
-    assert [name for name in here if here[name] != there[name]] == []
-    assert result.verdict == finished.verdict
-    assert check_manifest(tmp_path / "small") == []
-    assert {progress.identity for progress in seen} == set(jobs_of(small))
-
-
 def test_a_killed_worker_costs_its_own_run_only_and_the_resumed_race_has_the_bytes_of_an_uninterrupted_one(
     tmp_path: Path, small: RaceConfig, small_text: str, finished: RaceResult, lasting_bytes
 ) -> None:
     killed: list[int] = []
+    seen: list[Progress] = []
 
     def kill_one(progress: Progress) -> None:
+        seen.append(progress)
         if progress.step == 1 and not killed:
             killed.append(min(child.pid for child in mp.active_children() if child.pid))
             os.kill(killed[0], signal.SIGKILL)
@@ -57,6 +45,11 @@ def test_a_killed_worker_costs_its_own_run_only_and_the_resumed_race_has_the_byt
     assert failure.message == "its process was killed by signal 9; out of memory is the usual cause"
     done = {job for job in jobs_of(small) if (folder / job.folder / "outcome.json").exists()}
     assert done == set(jobs_of(small)) - {failure.identity}
+    for job in done:
+        assert lasting_bytes(folder / job.folder) == lasting_bytes(finished.folder / job.folder), (
+            "a run has the bytes in a worker that it has in this process"
+        )
+    assert {progress.identity for progress in seen} == set(jobs_of(small))
     assert result.verdict.missing == (str(failure.identity.folder),)
     assert not (folder / "manifest.json").exists(), "an unfinished race is not sealed"
 

@@ -123,8 +123,7 @@ class _Crew:
         except EOFError:
             worker.process.join()
             code = worker.process.exitcode
-            self._workers[self._workers.index(worker)] = replacement = self._hire()
-            self._give(replacement)
+            self._replace(worker)
             cause = f"killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
             return Failure(identity=job, message=f"its process was {cause}; out of memory is the usual cause")
         if isinstance(message, Progress):
@@ -132,6 +131,13 @@ class _Crew:
             return None
         self._give(worker)
         return message if isinstance(message, Failure) else None
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.pipe.close()
+        self._workers.remove(worker)
+        if self._waiting:
+            self._workers.append(self._hire())
+            self._give(self._workers[-1])
 
     def _hire(self) -> _Worker:
         here, there = self._context.Pipe()
