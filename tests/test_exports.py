@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -43,3 +45,12 @@ def test_every_offered_name_has_a_word_of_documentation(room: str) -> None:
         value = getattr(module, name)
         if inspect.isclass(value) or inspect.isfunction(value):
             assert value.__doc__, f"deadheat.{room}.{name}"
+
+
+def test_the_package_offers_sorted_names_that_all_resolve_without_loading_torch_for_the_light_ones() -> None:
+    assert deadheat.__all__ == sorted(deadheat.__all__)
+    for name in deadheat.__all__:
+        assert getattr(deadheat, name).__doc__, name
+    code = "import sys, deadheat; deadheat.wilson; deadheat.Task; deadheat.read_table; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
