@@ -10,7 +10,7 @@ race: env ## the bundled race on a real model: prints the verdict page and the p
 	$(BIN)/deadheat race addition --workers 2 --out runs/addition --resume
 
 test: env ## the whole test suite
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: env ## format, lint, types, import contract
 	$(BIN)/ruff format --check .

@@ -1,8 +1,21 @@
 """Models the tests share: the real SmolLM2-135M, fetched once, and a tiny policy warm-started in seconds."""
 
+from pathlib import Path
+
 import pytest
 
 from deadheat.errors import ModelReferenceError
+
+ROOT = Path(__file__).parents[1]
+# Rooms that share a finished race or a loaded model: with `-n 2 --dist loadgroup` one process does each of them.
+TOGETHER = {"race": "races", "train": "races", "cli": "races", "policy": "models", "sampling": "models"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place = item.path.relative_to(ROOT).parts
+        room = place[1] if place[0] == "tests" else "doctests"
+        item.add_marker(pytest.mark.xdist_group(TOGETHER.get(room, "/".join(place[:3]))))
 
 
 @pytest.fixture(scope="session")
