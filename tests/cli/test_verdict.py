@@ -209,3 +209,14 @@ def test_a_figure_is_written(run, table, tmp_path):
     assert "crossed" in path.read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match=r"\.svg, \.png or \.pdf"):
         run("verdict", table("a.csv", [[1]]), table("b.csv", [[0]]), "--plot", tmp_path / "gap.gif")
+
+
+def test_a_call_by_votes_against_a_mean_that_holds_zero_asks_for_a_tie_band(parsed, table):
+    # A is ahead by .01 on 30 items and behind by .2 on 5: 30–5, p = 1.1e-5 or so, mean (.3 − 1)/35 = −.02.
+    a, b = table("a.csv", [[0.51] * 30 + [0.3] * 5]), table("b.csv", [[0.5] * 35])
+    found = parsed("verdict", a, b)
+    assert found["words"] == "called(a.csv)"
+    assert found["comparison"]["differences"][0]["estimate"] == pytest.approx(-0.02)
+    assert found["comparison"]["notes"][0].startswith("the votes call a winner while the mean's interval holds 0")
+    banded = parsed("verdict", a, b, "--tie-band", 0.05)
+    assert (banded["words"], banded["comparison"]["verdict"]["pooled"]["losses"]) == ("not called", 5)

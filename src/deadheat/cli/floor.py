@@ -73,7 +73,7 @@ def _print(report: "FloorReport") -> None:
     tone = Tone.PLAIN
     if report.margin_pp is not None and report.ratio is not None and report.zone is not None:
         tone = {Zone.CLEAR: Tone.CALLED, Zone.BELOW: Tone.NOT_CALLED}.get(report.zone, Tone.NOTHING_LEARNED)
-        sentence += f" A margin of {format_pp(report.margin_pp)} is {report.ratio:.3f} of it: {report.zone.value}."
+        sentence += f" A margin of {format_pp(report.margin_pp, 2)} is {report.ratio:.3f} of it: {report.zone.value}."
     lines = [
         ("compared", report.kind.value),
         ("floor", f"{report.floor_pp:.2f} pp: a true gap this large is significant in {floor.power:.0%} of reruns"),

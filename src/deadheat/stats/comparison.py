@@ -118,7 +118,7 @@ def compare(a: Side, b: Side, settings: Settings, *, key: int) -> Comparison:
         repeats_b=both.repeats_b,
         selected_a=a.selected_on,
         selected_b=b.selected_on,
-        notes=(*_left_out(a, b, both, votes_SN), *refused),
+        notes=(*_contradiction(verdict, differences[0]), *_left_out(a, b, both, votes_SN), *refused),
         key=key,
     )
 
@@ -213,6 +213,16 @@ def _left_out(a: Side, b: Side, both: AlignedTables, votes_SN: Floats) -> list[s
         if side.selected_on:
             notes.append(f"{side.name}: the checkpoint was selected on {side.selected_on}, which flatters it")
     return notes
+
+
+def _contradiction(verdict: Verdict, difference: BootstrapInterval) -> list[str]:
+    """A winner by votes whose mean lead is not clear of 0: many small differences outvote a few large ones."""
+    if not verdict.called or difference.low > 0 or difference.high < 0:
+        return []
+    return [
+        "the votes call a winner while the mean's interval holds 0: small differences vote as large ones do; "
+        "a tie band (twice the scorer's own movement) says which differences count"
+    ]
 
 
 def _few(keys: Sequence[str]) -> str:
