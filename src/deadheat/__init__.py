@@ -10,7 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "archive": ("read_table", "read_tables"),
+    "archive": ("Archive", "ReadOptions", "read", "read_table", "read_tables"),
     "errors": ("DeadheatError",),
     "policy": ("LanguageModel", "PolicyConfig", "load_policy"),
     "race": ("RaceConfig", "load_race", "parse_race", "run_race", "verify_race"),

@@ -9,8 +9,19 @@ from deadheat.archive.files import (
     write_json,
     write_text,
 )
-from deadheat.archive.folder import Claim, check_manifest, claim_folder, seal
+from deadheat.archive.folder import Claim, check_manifest, claim_folder, refuse_used, seal
 from deadheat.archive.plain import differences, plain
+from deadheat.archive.readers import (
+    ARCHIVE_SCHEMA,
+    SUMMARY_SCHEMA,
+    Archive,
+    LogFormat,
+    ReadOptions,
+    ReadReport,
+    Recovered,
+    Refused,
+    read,
+)
 from deadheat.archive.rollouts import (
     ROLLOUT_SCHEMA,
     Credited,
@@ -24,9 +35,17 @@ from deadheat.archive.rollouts import (
 )
 
 __all__ = [
+    "ARCHIVE_SCHEMA",
     "ROLLOUT_SCHEMA",
+    "SUMMARY_SCHEMA",
+    "Archive",
     "Claim",
     "Credited",
+    "LogFormat",
+    "ReadOptions",
+    "ReadReport",
+    "Recovered",
+    "Refused",
     "RolloutSource",
     "append_line",
     "check_manifest",
@@ -35,9 +54,11 @@ __all__ = [
     "groups_of",
     "plain",
     "problem_of",
+    "read",
     "read_json",
     "read_table",
     "read_tables",
+    "refuse_used",
     "rollout_frame",
     "seal",
     "sha256_file",

@@ -18,7 +18,7 @@ from deadheat.errors import ArchiveError
 from deadheat.types import Completion, Group, Problem, Rollout, Score, StopReason
 
 SCHEMA_VERSION = 1
-_VERSION_KEY = "deadheat.schema"
+VERSION_KEY = "deadheat.schema"  # of the file metadata
 
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "run": pl.String,  # race or sample name
@@ -133,7 +133,7 @@ def write_table(path: Path, frame: pl.DataFrame) -> None:
 
     def fill(partial: Path) -> None:
         with system_errors(pl.exceptions.PolarsError):
-            frame.write_parquet(partial, metadata={_VERSION_KEY: str(SCHEMA_VERSION)})
+            frame.write_parquet(partial, metadata={VERSION_KEY: str(SCHEMA_VERSION)})
 
     write_atomic(path, fill)
 
@@ -141,7 +141,7 @@ def write_table(path: Path, frame: pl.DataFrame) -> None:
 def read_table(path: Path) -> pl.DataFrame:
     """Read one of our Parquet files; a torn or newer file is an `ArchiveError` that names it."""
     try:
-        version = int(pl.read_parquet_metadata(path).get(_VERSION_KEY, 0))
+        version = int(pl.read_parquet_metadata(path).get(VERSION_KEY, 0))
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise ArchiveError(

@@ -1,0 +1,179 @@
+"""Where readers put what they find: rows in our columns, written as Parquet shards once enough are held.
+
+Memory is bounded by one shard. Shards stay on disk until the process ends, since the lazy table reads them; a column that
+no row has a value for is in no shard, and so is absent.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from deadheat.archive.readers.record import ARCHIVE_SCHEMA, PART, SUMMARY_SCHEMA, ReadOptions, Refused
+from deadheat.archive.readers.values import integer_of, number_of, text_of
+
+SHARD_ROWS = 50_000
+_SHARD_BYTES = 128 * 2**20  # of text and token lists held as Python objects
+_CHUNK_ROWS = 2_000
+_SHOWN_REFUSED = 20
+_SHOWN_WARNINGS = 20
+
+_SCRATCH: list[tempfile.TemporaryDirectory[str]] = []  # kept so that shards live as long as this process
+
+
+class Sink:
+    """Collects the rows, refusals and warnings of one reading."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        held = tempfile.TemporaryDirectory(prefix="deadheat-", dir=options.scratch)
+        _SCRATCH.append(held)
+        self._folder = Path(held.name)
+        self._rows: list[Mapping[str, object]] = []
+        self._summaries: list[Mapping[str, object]] = []
+        self._frames: list[pl.DataFrame] = []
+        self._num_held = self._num_bytes = 0
+        self._shards: list[tuple[Path, frozenset[str]]] = []
+        self._lazy: list[pl.LazyFrame] = []
+        self._files: set[str] = set()
+        self._refused: list[Refused] = []
+        self._warnings: dict[str, None] = {}
+        self.num_refused = 0
+        self.declared_size = options.group_size
+
+    def add(self, row: Mapping[str, object]) -> None:
+        """One rollout; keys are our column names, values may still be the log's own."""
+        self._files.add(str(row.get("source_file")))
+        self._rows.append(row)
+        self._num_bytes += sum(len(value) for value in row.values() if isinstance(value, (str, list)))
+        if len(self._rows) >= _CHUNK_ROWS or self._num_bytes >= _SHARD_BYTES:
+            self._frame_rows()
+
+    def add_frame(self, frame: pl.DataFrame) -> None:
+        """Many rollouts at once."""
+        kept = [name for name in frame.columns if frame[name].null_count() < frame.height]
+        if not frame.height:
+            return
+        self._frame_rows()
+        self._files.update(frame["source_file"].unique().to_list())
+        self._hold(frame.select(_cast(name, frame.schema[name]) for name in kept))
+
+    def add_lazy(self, frame: pl.LazyFrame, files: Sequence[str]) -> None:
+        """A table that is read where it lies, already in our columns."""
+        self._lazy.append(frame)
+        self._files.update(files)
+
+    def summary(self, row: Mapping[str, object]) -> None:
+        """One group's summary."""
+        self._files.add(str(row.get("source_file")))
+        self._summaries.append(row)
+
+    def refuse(self, where: str, reason: str) -> None:
+        """A piece that is not read."""
+        self.num_refused += 1
+        if len(self._refused) < _SHOWN_REFUSED:
+            self._refused.append(Refused(where=where, reason=reason))
+
+    def warn(self, sentence: str) -> None:
+        """What a reader of the audit should know; said once."""
+        if len(self._warnings) < _SHOWN_WARNINGS:
+            self._warnings.setdefault(sentence)
+
+    def declare(self, size: int | None) -> None:
+        """The group size that the log states, unless the options stated one."""
+        if size is not None and self.declared_size is None:
+            self.declared_size = size
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """The first refusals."""
+        return tuple(self._refused)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences, in order of first appearance."""
+        return tuple(self._warnings)
+
+    @property
+    def num_files(self) -> int:
+        """Files that gave rows."""
+        return len(self._files)
+
+    def rows(self) -> pl.LazyFrame:
+        """Everything added, as one lazy table."""
+        self._frame_rows()
+        self._write_shard()
+        by_columns: dict[frozenset[str], list[Path]] = {}
+        for path, columns in self._shards:
+            by_columns.setdefault(columns, []).append(path)
+        scans = [pl.scan_parquet(paths) for paths in by_columns.values()] + self._lazy
+        if not scans:
+            return pl.LazyFrame(schema={name: ARCHIVE_SCHEMA[name] for name in ("group_id", "recovered", "reward")})
+        return pl.concat(scans, how="diagonal_relaxed") if len(scans) > 1 else scans[0]
+
+    def summaries(self) -> pl.LazyFrame | None:
+        """Group summaries, where there are any."""
+        if not self._summaries:
+            return None
+        frame = pl.DataFrame([_series(name, self._summaries, kind) for name, kind in SUMMARY_SCHEMA.items()])
+        return frame.select(name for name in frame.columns if frame[name].null_count() < frame.height).lazy()
+
+    def _frame_rows(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows, self._num_bytes = self._rows, [], 0
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = [_series(name, rows, _kind(name)) for name in names]
+        self._hold(pl.DataFrame([column for column in columns if column.null_count() < len(rows)]))
+
+    def _hold(self, frame: pl.DataFrame) -> None:
+        self._frames.append(frame)
+        self._num_held += frame.height
+        if self._num_held >= SHARD_ROWS or sum(f.estimated_size() for f in self._frames) >= _SHARD_BYTES:
+            self._write_shard()
+
+    def _write_shard(self) -> None:
+        if not self._frames:
+            return
+        frame = pl.concat(self._frames, how="diagonal")
+        path = self._folder / f"shard-{len(self._shards):05d}.parquet"
+        frame.write_parquet(path)
+        self._shards.append((path, frozenset(frame.columns)))
+        self._frames, self._num_held = [], 0
+
+
+def _kind(name: str) -> pl.DataType:
+    if name.startswith(PART):
+        return pl.Float64()
+    if name not in ARCHIVE_SCHEMA:
+        raise KeyError(f"{name!r} is no column of the archive; wanted one of {', '.join(ARCHIVE_SCHEMA)}")
+    return ARCHIVE_SCHEMA[name]
+
+
+def _cast(name: str, dtype: pl.DataType) -> pl.Expr:
+    kind = _kind(name)
+    return pl.col(name) if dtype == kind else pl.col(name).cast(kind, strict=False)
+
+
+def _series(name: str, rows: Sequence[Mapping[str, object]], kind: pl.DataType) -> pl.Series:
+    convert = _CONVERTERS.get(kind, _as_is)
+    return pl.Series(name, [convert(row.get(name)) for row in rows], dtype=kind, strict=False)
+
+
+def _boolean(value: Any) -> bool | None:
+    number = number_of(value)
+    return None if number is None else number > 0
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+_CONVERTERS: dict[pl.DataType, Any] = {
+    pl.String(): text_of,
+    pl.Int64(): integer_of,
+    pl.UInt64(): integer_of,
+    pl.Float64(): number_of,
+    pl.Boolean(): _boolean,
+}
