@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deadheat.archive import check_manifest, claim_folder, read_json, seal, write_text
+from deadheat.archive import check_manifest, claim_folder, read_json, refuse_used, seal, write_text
 from deadheat.errors import ArchiveError, RunFolderError
 
 CONFIG = {"name": "small", "seeds": [1, 2], "arms": {"a": {"update": {"learning_rate": 0.001}}}}
@@ -42,6 +42,21 @@ def test_another_config_is_refused_by_the_names_of_the_keys_that_differ(tmp_path
     ):
         pass
     assert read_json(tmp_path / "resolved.json") == CONFIG
+
+
+def test_a_look_before_the_claim_refuses_the_same_and_makes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    refuse_used(folder, CONFIG, resume=False)
+    assert not folder.exists()
+    with claim_folder(folder, CONFIG, resume=False):
+        pass
+    with pytest.raises(RunFolderError, match=r"already holds a run"):
+        refuse_used(folder, CONFIG, resume=False)
+    with pytest.raises(RunFolderError, match=r"holds another run: name differ"):
+        refuse_used(folder, {**CONFIG, "name": "large"}, resume=True)
+    refuse_used(folder, CONFIG, resume=True)
+    with pytest.raises(RunFolderError, match=r"holds files that are not a run of ours"):
+        refuse_used(tmp_path, CONFIG, resume=False)
 
 
 def test_resume_on_a_folder_that_is_still_empty_simply_starts(tmp_path: Path) -> None:

@@ -168,6 +168,33 @@ def test_a_small_gap_is_not_called_and_the_catchable_gap_stands_beside_it(
     assert pair.final.floor is not None and final.discordance_frac == pytest.approx(0.4)
 
 
+def test_where_few_items_are_decided_the_floor_line_says_that_no_gap_could_have_been_called(
+    write, race: RaceConfig, tmp_path: Path
+) -> None:
+    # Every seed: item 0 for checker, the other nine tied. One pooled vote: p = 2·2⁻¹ = 1 however it falls.
+    for seed in race.seeds:
+        write("checker", seed, {0: NONE, 4: right(0, 1)})
+        write("plant", seed, {0: NONE, 4: right(1)})
+    (pair,) = judge(tmp_path, race).pairs
+    assert floor_words(pair) == (
+        "none: only 1 of 10 items was decided, too few for any gap, however one-sided, to be called 4 times in 5"
+    )
+
+
+def test_where_seeds_lie_far_apart_the_floor_line_lays_it_on_their_spread(
+    write, race: RaceConfig, tmp_path: Path
+) -> None:
+    # Seeds 1 and 2: ten wins each; seed 3: ten losses. χ² of the 3×2 table = 30, far above its 2 degrees of freedom.
+    for seed in race.seeds:
+        write("checker", seed, {0: NONE, 4: NONE if seed == 3 else ALL})
+        write("plant", seed, {0: NONE, 4: ALL if seed == 3 else NONE})
+    (pair,) = judge(tmp_path, race).pairs
+    equal, at_spread = floor_words(pair).split("; ")
+    assert equal.startswith("smallest gap called 4 times in 5: ") and equal.endswith(" pp with equal seeds")
+    assert at_spread.startswith("none at the seeds' own spread τ̂ = ")
+    assert at_spread.endswith(" pp: seeds so far apart agree on a winner too seldom")
+
+
 def test_where_no_arm_gained_there_is_nothing_to_rank_whatever_the_votes_say(
     write, race: RaceConfig, tmp_path: Path
 ) -> None:

@@ -47,18 +47,23 @@ def claim_folder(folder: Path, resolved: dict[str, Any], *, resume: bool) -> Ite
     try:
         _lock(handle, folder)
         used = (folder / RESOLVED).exists()
-        if used:
-            _refuse_other_run(folder, resolved, resume=resume)
-        elif any(path.name != LOCK and not path.name.endswith(".partial") for path in folder.iterdir()):
-            raise RunFolderError(
-                f"{folder} holds files that are not a run of ours. Wanted an empty or new folder; choose another --out."
-            )
+        refuse_used(folder, resolved, resume=resume)
         swept = tuple(sweep_partials(folder))
         if not used:
             write_json(folder / RESOLVED, resolved)
         yield Claim(folder=folder, resumed=used, swept=swept)
     finally:
         os.close(handle)
+
+
+def refuse_used(folder: Path, resolved: dict[str, Any], *, resume: bool) -> None:
+    """A `RunFolderError` where `claim_folder` would refuse what the folder holds; claims and writes nothing."""
+    if (folder / RESOLVED).exists():
+        _refuse_other_run(folder, resolved, resume=resume)
+    elif folder.is_dir() and any(p.name != LOCK and not p.name.endswith(".partial") for p in folder.iterdir()):
+        raise RunFolderError(
+            f"{folder} holds files that are not a run of ours. Wanted an empty or new folder; choose another --out."
+        )
 
 
 def _lock(handle: int, folder: Path) -> None:

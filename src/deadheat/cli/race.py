@@ -34,11 +34,13 @@ def race(
     from deadheat.archive import plain
     from deadheat.race import load_race, read_race_text, run_race
     from deadheat.race.progress import race_progress
+    from deadheat.race.run import refuse_used_folder
     from deadheat.race.screen import race_screen
     from deadheat.race.verdict import run_seconds
 
     config = load_race(reference)
     folder = out or Path("runs") / config.name
+    refuse_used_folder(config, folder, workers=workers, resume=resume)
     with race_progress(config, folder) as observe:
         result = run_race(config, read_race_text(reference), folder, workers=workers, resume=resume, observe=observe)
     console = Console()

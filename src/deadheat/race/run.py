@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from deadheat.archive import claim_folder, plain, read_json, seal, write_json, write_text
+from deadheat.archive import claim_folder, plain, read_json, refuse_used, seal, write_json, write_text
 from deadheat.errors import UncoupledError
 from deadheat.race.config import RaceConfig
 from deadheat.race.environment import environment
@@ -59,6 +59,11 @@ def run_race(
         if not failures:
             seal(folder)
     return RaceResult(folder=folder, verdict=verdict, failures=failures, notes=tuple(notes))
+
+
+def refuse_used_folder(race: RaceConfig, folder: Path, *, workers: int = 1, resume: bool = False) -> None:
+    """A `RunFolderError` where `run_race` would refuse what the folder holds: to be told before any work is shown."""
+    refuse_used(folder, _with_threads(race, folder, workers=workers, resume=resume).resolved(), resume=resume)
 
 
 def check_tasks(race: RaceConfig, *, progress: Callable[[int, int], None] | None = None) -> None:

@@ -42,10 +42,15 @@ def floor_words(pair: PairVerdict) -> str:
     verdict = pair.final.verdict
     if verdict.catchable is None:
         return "no item was decided, so this table says nothing of the gap it could call"
-    equal = _gap(verdict.catchable)
-    spread = verdict.homogeneity.tau_frac
-    at_tau = f"; {_gap(verdict.catchable_tau)} at the seeds' own spread τ̂ = {100 * spread:.1f} pp"
-    return f"smallest gap called 4 times in 5: {equal} with equal seeds{at_tau if spread > 0 else ''}"
+    if verdict.catchable.gap_frac is None:
+        decided = verdict.pooled.decided
+        return (
+            f"none: only {decided} of {verdict.n} items {'was' if decided == 1 else 'were'} decided, too few for any gap, "
+            "however one-sided, to be called 4 times in 5"
+        )
+    words = f"smallest gap called 4 times in 5: {_gap(verdict.catchable.gap_frac)} with equal seeds"
+    tau_frac = verdict.homogeneity.tau_frac
+    return f"{words}; {_gap_at_spread(verdict.catchable_tau, tau_frac)}" if tau_frac > 0 else words
 
 
 def reasons_words(pair: PairVerdict) -> str:
@@ -105,7 +110,12 @@ def pooled_share(shares: Sequence[Interval]) -> Interval:
     return wilson(sum(counts), sum(share.n for share in shares), left_out=sum(share.left_out for share in shares))
 
 
-def _gap(catchable: CatchableGap | None) -> str:
+def _gap(gap_frac: float) -> str:
+    return format_pp(100 * gap_frac).lstrip("+")
+
+
+def _gap_at_spread(catchable: CatchableGap | None, tau_frac: float) -> str:
+    spread = f"at the seeds' own spread τ̂ = {100 * tau_frac:.1f} pp"
     if catchable is None or catchable.gap_frac is None:
-        return "none: not even a one-sided table is called that often"
-    return format_pp(100 * catchable.gap_frac).lstrip("+")
+        return f"none {spread}: seeds so far apart agree on a winner too seldom"
+    return f"{_gap(catchable.gap_frac)} {spread}"
