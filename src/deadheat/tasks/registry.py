@@ -22,6 +22,7 @@ class Entry:
 
 
 TASKS: dict[str, Entry] = {
+    "above": Entry(module="deadheat.tasks.above", config="AboveConfig", build="build_above"),
     "addition": Entry(module="deadheat.tasks.addition", config="AdditionConfig", build="build_addition"),
     "cipher": Entry(module="deadheat.tasks.cipher", config="CipherConfig", build="build_cipher"),
     "gsm8k": Entry(module="deadheat.tasks.gsm8k", config="Gsm8kConfig", build="build_gsm8k"),
