@@ -18,8 +18,8 @@ check: env ## format, lint, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: env ## examples in docstrings, and that no page of docs/ links to a file that is not there
-	$(BIN)/python -m pytest --no-header -p no:cacheprovider src tests/test_docs.py
+docs: env ## examples in docstrings, and that the pages say of the code what the code says
+	$(BIN)/python -m pytest --no-header -p no:cacheprovider src tests/test_docs*.py
 
 bench: env ## ratios against named peers and slow twins, with machine facts
 	$(BIN)/python benchmarks/engine.py
