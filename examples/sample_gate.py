@@ -2,7 +2,7 @@
 
     python examples/sample_gate.py
 
-The command line does the same with `deadheat sample tiny:above file:examples/own_task.py`; here each part is in view.
+The command line does the same with `deadheat sample tiny:heavier file:examples/own_task.py`; here each part is in view.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ def sample_groups(num_problems: int, group_size: int) -> list[Group]:
     """Graded groups of a tiny policy on the task next to this file."""
     task = load_task(parse_task({"name": f"file:{Path(__file__).with_name('own_task.py')}"}))
     policy = load_policy(
-        PolicyConfig(model="tiny:above", adapter=AdapterConfig(kind="full")),
+        PolicyConfig(model="tiny:heavier", adapter=AdapterConfig(kind="full")),
         key=stream_key(SEED, "adapter"),
         warm_texts=[problem.prompt + task.gold_text(problem) for problem in task.training],
     )

@@ -80,17 +80,26 @@ def test_the_control_race_is_the_crowds_recipe_against_its_own_shuffled_rewards(
 @pytest.mark.parametrize(
     ("line", "correct", "parsed"),
     [
-        ("418", True, True),
-        ("417", False, True),
-        ("1000", False, True),
-        ("999\nabove", True, True),
+        ("508", True, True),  # 5 + 0 + 8 = 13 against 4 + 1 + 7 = 12
+        ("822", False, True),  # 12: as heavy, not heavier
+        ("1999", False, True),  # 28, and four digits
+        ("0999", True, True),  # a zero in front leaves the number what it is
+        ("076", False, True),  # 13, below 100
+        ("999\nheavier", True, True),
         ("++9", False, False),
     ],
 )
-def test_a_number_above_the_asked_one_is_right(line, correct, parsed):
+def test_a_number_heavier_than_the_asked_one_is_right(line, correct, parsed):
     module = load("own_task")
-    score = module.check(module.problem_of(417, shown=500), f" {line}")
+    score = module.check(module.problem_of(417, place_frac=0.5), f" {line}")
     assert (score.correct, score.parsed, score.value) == (correct, parsed, float(correct))
+
+
+def test_the_shown_answer_is_light_more_often_than_heavy():
+    module = load("own_task")
+    # Heavier than 987 (24) and at most 999: 6 numbers weigh 25 (799, 889, 898, 979, 988, 997), 3 weigh 26, 1 weighs 27.
+    # (1/2)² · 10 = 2.5: the third lightest of them; 0.95² · 10 = 9.025: the heaviest.
+    assert [module.problem_of(987, place_frac=place).reference for place in (0.0, 0.5, 0.95)] == ["799", "898", "999"]
 
 
 def test_every_shown_answer_of_the_own_task_is_graded_right():
@@ -113,7 +122,7 @@ def test_shut_rate_of_the_first_two_attempts_counts_agreeing_pairs():
 
     from deadheat.types import Completion, Group, Rollout, Score, StopReason
 
-    module, problem = load("sample_gate"), load("own_task").problem_of(100, shown=200)
+    module, problem = load("sample_gate"), load("own_task").problem_of(100, place_frac=0.0)
     blank = Completion(
         tokens=(1,), logprobs=(0.0,), plain_logprobs=(0.0,), margins=None, text="", stop=StopReason.STOP, key=0
     )
