@@ -10,14 +10,30 @@ from pathlib import Path
 
 import polars as pl
 
+from deadheat.archive.readers.areal import areal_rows, is_areal
 from deadheat.archive.readers.groups import settle_groups
 from deadheat.archive.readers.head import Container, Head, head_of
+from deadheat.archive.readers.inspect import is_inspect, read_inspect
+from deadheat.archive.readers.lm_eval import is_lm_eval, read_lm_eval
+from deadheat.archive.readers.ms_swift import is_ms_swift, ms_swift_rows
+from deadheat.archive.readers.nemo_rl import is_nemo_rl, read_nemo_rl
+from deadheat.archive.readers.open_instruct import is_open_instruct, open_instruct_rows
+from deadheat.archive.readers.openrlhf import is_openrlhf, openrlhf_rows
 from deadheat.archive.readers.own import is_own, read_own
+from deadheat.archive.readers.packed import is_packed, packed_rows
 from deadheat.archive.readers.plain import is_plain, read_plain
+from deadheat.archive.readers.prime_rl import is_prime_rl, read_prime_rl
+from deadheat.archive.readers.reasoning_gym import is_reasoning_gym, reasoning_gym_rows
 from deadheat.archive.readers.record import Archive, LogFormat, ReadOptions, ReadReport
+from deadheat.archive.readers.records import by_record
 from deadheat.archive.readers.sink import Sink
+from deadheat.archive.readers.skyrl import is_skyrl, skyrl_rows
+from deadheat.archive.readers.slime import is_slime, read_slime
 from deadheat.archive.readers.source import Read, Source, natural
+from deadheat.archive.readers.summary import is_summary, read_summary
 from deadheat.archive.readers.trl import is_trl, read_trl
+from deadheat.archive.readers.verifiers import is_verifiers, read_verifiers
+from deadheat.archive.readers.verl import is_verl, verl_rows
 from deadheat.errors import ArchiveError
 
 DEFAULTS = ReadOptions()
@@ -36,8 +52,27 @@ class Entry:
 FORMATS: dict[LogFormat, Entry] = {
     LogFormat.OWN: Entry(knows=is_own, read=read_own),
     LogFormat.TRL: Entry(knows=is_trl, read=read_trl),
+    LogFormat.INSPECT: Entry(knows=is_inspect, read=read_inspect),
+    LogFormat.LM_EVAL: Entry(knows=is_lm_eval, read=read_lm_eval),
+    LogFormat.PRIME_RL: Entry(knows=is_prime_rl, read=read_prime_rl),
+    LogFormat.SKYRL: Entry(knows=is_skyrl, read=by_record(skyrl_rows)),
+    LogFormat.NEMO_RL: Entry(knows=is_nemo_rl, read=read_nemo_rl),
+    LogFormat.AREAL: Entry(knows=is_areal, read=by_record(areal_rows)),
+    LogFormat.OPEN_INSTRUCT: Entry(knows=is_open_instruct, read=by_record(open_instruct_rows)),
+    LogFormat.SLIME: Entry(knows=is_slime, read=read_slime),
+    LogFormat.VERL: Entry(knows=is_verl, read=by_record(verl_rows)),
+    LogFormat.VERIFIERS: Entry(knows=is_verifiers, read=read_verifiers),
+    LogFormat.MS_SWIFT: Entry(knows=is_ms_swift, read=by_record(ms_swift_rows)),
+    LogFormat.OPENRLHF: Entry(knows=is_openrlhf, read=by_record(openrlhf_rows)),
+    LogFormat.REASONING_GYM: Entry(knows=is_reasoning_gym, read=by_record(reasoning_gym_rows)),
+    LogFormat.PACKED: Entry(knows=is_packed, read=by_record(packed_rows)),
     LogFormat.PLAIN: Entry(knows=is_plain, read=read_plain),
+    LogFormat.SUMMARY: Entry(knows=is_summary, read=read_summary),
 }
+_WIDE = (
+    LogFormat.PLAIN,
+    LogFormat.SUMMARY,
+)  # tables by their column names: what they know, a tool's own file may be too
 
 
 def read(path: str | Path, *, options: ReadOptions = DEFAULTS) -> Archive:
@@ -118,7 +153,7 @@ def _found(heads: list[Head], place: Path, options: ReadOptions) -> LogFormat:
             counts.setdefault(format, []).append(head.name)
     if LogFormat.OWN in counts:
         return LogFormat.OWN  # a run folder also holds ledgers and reports, which are no logs of another tool
-    tools = {format: names for format, names in counts.items() if format is not LogFormat.PLAIN} or counts
+    tools = {format: names for format, names in counts.items() if format not in _WIDE} or counts
     if len(tools) > 1:
         seen = "; ".join(f"{format.value}: {len(names)} files such as {names[0]}" for format, names in tools.items())
         raise ArchiveError(

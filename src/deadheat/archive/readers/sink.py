@@ -40,7 +40,7 @@ class Sink:
         self._refused: list[Refused] = []
         self._warnings: dict[str, None] = {}
         self.num_refused = 0
-        self.declared_size = options.group_size
+        self._asked_size, self._declared = options.group_size, set[int]()
 
     def add(self, row: Mapping[str, object]) -> None:
         """One rollout; keys are our column names, values may still be the log's own."""
@@ -81,9 +81,16 @@ class Sink:
             self._warnings.setdefault(sentence)
 
     def declare(self, size: int | None) -> None:
-        """The group size that the log states, unless the options stated one."""
-        if size is not None and self.declared_size is None:
-            self.declared_size = size
+        """A group size that the log states."""
+        if size is not None:
+            self._declared.add(size)
+
+    @property
+    def declared_size(self) -> int | None:
+        """G as the options or the log state it; None: nothing does, or files state different ones."""
+        if self._asked_size is not None:
+            return self._asked_size
+        return next(iter(self._declared)) if len(self._declared) == 1 else None
 
     @property
     def refused(self) -> tuple[Refused, ...]:

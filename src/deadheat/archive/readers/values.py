@@ -9,6 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+WORDS = {
+    "true": 1.0,
+    "false": 0.0,
+    "correct": 1.0,
+    "incorrect": 0.0,
+    "right": 1.0,
+    "wrong": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "c": 1.0,
+    "i": 0.0,
+    "p": 0.5,
+    "n": 0.0,
+}  # grades that logs write as words; the letters are Inspect's: correct, incorrect, partial, no answer
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reward:
@@ -19,19 +34,19 @@ class Reward:
 
 
 def reward_of(value: Any) -> Reward:
-    """A number, a boolean, a number written as text, a list of one, or per-token rewards, which are summed.
+    """A number, a boolean, either written as text, a grade in a word, a list of one, or per-token rewards, which are summed.
 
     Example:
-        >>> [reward_of(v).value for v in (1, True, "0.5", [0.25], [0.0, 0.0, 1.0])]
-        [1.0, 1.0, 0.5, 0.25, 1.0]
+        >>> [reward_of(v).value for v in (1, True, "0.5", "C", [0.25], [0.0, 0.0, 1.0])]
+        [1.0, 1.0, 0.5, 1.0, 0.25, 1.0]
         >>> reward_of(float("nan")).unscored
         'the reward is NaN'
     """
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return _summed(value)
-    try:
-        number = float(value) if value is not None else None
-    except (TypeError, ValueError, OverflowError):
+    word = WORDS.get(value.strip().lower()) if isinstance(value, str) else None
+    number = word if word is not None else _float(value)
+    if number is None and value is not None:
         return Reward(value=None, unscored=f"the reward is {str(value)[:40]!r}, which is no number")
     if number is None or number != number:
         return Reward(value=None, unscored="there is no reward" if number is None else "the reward is NaN")
@@ -55,7 +70,15 @@ def number_of(value: Any) -> float | None:
         >>> (number_of("3"), number_of("x"), number_of(float("nan")))
         (3.0, None, None)
     """
-    return reward_of(value).value if not isinstance(value, (list, tuple)) else None
+    number = _float(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def integer_of(value: Any) -> int | None:
