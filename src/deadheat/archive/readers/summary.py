@@ -34,7 +34,7 @@ _USUAL = {
 }
 _OURS = {"group": "group_id", "problem": "problem_id"}
 _MAX_SIZE = 128  # largest G looked for
-_NEAR = 1e-4  # of a whole number, per unit of G: logs round to six digits
+_NEAR = 1e-6  # how far a mean may be from k/G: logs round to six digits
 
 
 def is_summary(head: Head) -> bool:
@@ -125,7 +125,7 @@ def smallest_size(means: Iterable[float]) -> int | None:
     """The smallest G of at least 2 with every mean a whole number of G-ths; None: there is none up to 128, or no mean.
 
     Example:
-        >>> smallest_size([0.0, 0.125, 0.5]), smallest_size([0.333333, 0.5]), smallest_size([0.1234567])
+        >>> smallest_size([0.0, 0.125, 0.5]), smallest_size([0.333333, 0.5]), smallest_size([0.1234])
         (8, 6, None)
     """
     values = list(means)

@@ -36,6 +36,8 @@ def is_verifiers(head: Head) -> bool:
 def read_verifiers(source: Source, sink: Sink) -> None:
     """Every results file, with the metadata beside them."""
     metadata = _metadata(source)
+    if len(source.heads) > len({head.path.parent for head in source.heads}):
+        metadata = []  # several results in one folder: nothing says whose the metadata are
     for head in metadata:
         sink.declare(integer_of(head.first["rollouts_per_example"]))
     by_folder = {head.path.parent: head.first for head in metadata}
