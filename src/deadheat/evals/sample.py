@@ -23,6 +23,7 @@ from deadheat.rollouts import Address, DrawSpec, draw_groups
 from deadheat.sampling.keys import Purpose
 from deadheat.scorers import grade
 from deadheat.stats import Interval, wilson
+from deadheat.stats.groups import multiplier
 from deadheat.types import Group, Policy, Problem, SamplingParams, Scorer
 
 SHARD_GROUPS = 16
@@ -188,16 +189,17 @@ def read_gate(rows: pl.DataFrame, *, temperature: float, group_size: int) -> Gat
     shut = wilson(n - live, n, left_out=num_unscored_groups)
     tokens = int(rows["length"].sum())
     graded = rows["correct"].drop_nulls()
+    factor = multiplier(shut)
     return GateReading(
         temperature=temperature,
         num_groups=len(kinds_by_group),
         group_size=group_size,
         kinds=kinds,
         shut=shut,
-        multiplier=multiplier(shut.estimate),
-        multiplier_low=1 / (1 - shut.low),
-        multiplier_high=multiplier(shut.high),
-        multiplier_se=_multiplier_se(shut.estimate, n),
+        multiplier=factor.value,
+        multiplier_low=factor.low,
+        multiplier_high=factor.high,
+        multiplier_se=factor.se,
         correct=wilson(int(graded.sum()), len(graded), left_out=rows.height - len(graded)),
         num_unparsed=int((~rows["parsed"]).sum()),
         num_unscored=int(rows["unscored"].is_not_null().sum()),
@@ -221,17 +223,3 @@ def read_top_up(rows: pl.DataFrame, top_up: TopUp, *, group_size: int) -> TopUpR
         fresh_correct=wilson(int(graded.sum()), len(graded), left_out=rows.height - len(graded)),
         rules_out=1 - 0.05 ** (1 / (group_size + top_up.extra)),
     )
-
-
-def multiplier(shut: float) -> float | None:
-    """T = 1/(1 − shut); None where every group agrees.
-
-    Example:
-        >>> multiplier(0.5), multiplier(1.0)
-        (2.0, None)
-    """
-    return None if shut >= 1 else 1 / (1 - shut)
-
-
-def _multiplier_se(shut: float, n: int) -> float | None:
-    return None if shut >= 1 else math.sqrt(shut * (1 - shut) / n) / (1 - shut) ** 2

@@ -1,6 +1,7 @@
 """Small arithmetic on groups of attempts and on panels of models.
 
 gate            P(all n agree) = pⁿ + (1−p)ⁿ
+multiplier      T = 1/(1−q) at a shut share q; its SE by the delta method, sqrt(q(1−q)/n)/(1−q)²
 pass@k          1 − C(n−c, k)/C(n, k), unbiased                                       Chen et al. 2021
 resolution      P(score of a right attempt > score of a wrong one in the same group), ties ½
 capture         (s − chance)/(perfect − chance)
@@ -17,9 +18,20 @@ from scipy.stats import rankdata
 
 from deadheat.errors import StatsError
 from deadheat.stats.bootstrap import BootstrapInterval, Level, bootstrap
-from deadheat.stats.intervals import MeanScore, mean_score
+from deadheat.stats.intervals import Interval, MeanScore, mean_score
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multiplier:
+    """How many groups a reactive filter draws for one that teaches."""
+
+    value: float | None  # T = 1/(1 − q); None: every group agrees
+    se: float | None  # delta method; None where T is
+    low: float  # T at the lower end of the share's interval
+    high: float | None  # T at its upper end; None: that end is 1
+    n: int  # groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +95,30 @@ def gate_probability(p: float, n: int) -> float:
     if not 0 <= p <= 1 or n < 1:
         raise StatsError(f"p is {p} with n = {n}; wanted a chance in [0, 1] and at least one attempt")
     return float(p**n + (1 - p) ** n)
+
+
+def multiplier(shut: Interval) -> Multiplier:
+    """T = 1/(1 − q) of a shut share q, its delta-method SE, and the share's interval mapped through it.
+
+    Example:
+        q = 1/2 of 100 groups: T = 2, SE = sqrt(.25/100)/.25 = .2.
+        >>> from deadheat.stats.intervals import wilson
+        >>> found = multiplier(wilson(50, 100))
+        >>> found.value, round(found.se, 3), multiplier(wilson(3, 3)).value
+        (2.0, 0.2, None)
+    """
+    q = shut.estimate
+    return Multiplier(
+        value=_inverse_live(q),
+        se=None if q >= 1 else math.sqrt(q * (1 - q) / shut.n) / (1 - q) ** 2,
+        low=1 / (1 - shut.low),
+        high=_inverse_live(shut.high),
+        n=shut.n,
+    )
+
+
+def _inverse_live(shut: float) -> float | None:
+    return None if shut >= 1 else 1 / (1 - shut)
 
 
 def pass_at_k(correct_P: ArrayLike, samples_P: ArrayLike, k: int, *, level: float = 0.95) -> MeanScore:

@@ -1,0 +1,159 @@
+"""The sixteen audits: what each asks, what it needs, and one call that asks all of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from deadheat.archive import Archive, ReadReport
+from deadheat.audit.accounting import accounting
+from deadheat.audit.caps import caps
+from deadheat.audit.clones import clones
+from deadheat.audit.cold import cold
+from deadheat.audit.contamination import contamination
+from deadheat.audit.contested import contested
+from deadheat.audit.dilution import dilution
+from deadheat.audit.drift import drift
+from deadheat.audit.frozen import frozen
+from deadheat.audit.gate import gate
+from deadheat.audit.lengths import lengths
+from deadheat.audit.opening import opening
+from deadheat.audit.records import AuditOptions, AuditRecord, Missing
+from deadheat.audit.rescored import rescored
+from deadheat.audit.siblings import siblings
+from deadheat.audit.stuck import stuck
+from deadheat.audit.table import columns_of, lacking
+from deadheat.audit.words import words
+from deadheat.errors import ConfigError
+
+_SCORE = "reward|correct"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """One question asked of an archive."""
+
+    ask: Callable[[pl.LazyFrame, AuditOptions], AuditRecord]
+    needs: tuple[str, ...]  # columns; `a|b`: either will do
+    question: str  # in a line
+    summaries: bool = False  # whether group summaries can answer it, without `needs`
+    wants: tuple[str, ...] = ()  # options it cannot do without, as the command names them
+
+
+AUDITS: Mapping[str, Audit] = {
+    "gate": Audit(
+        ask=gate, needs=("group_id", _SCORE), summaries=True, question="How many groups agree, and what does it cost?"
+    ),
+    "dilution": Audit(
+        ask=dilution,
+        needs=("group_id", _SCORE, "step"),
+        summaries=True,
+        question="How much smaller was each step than its live groups justify?",
+    ),
+    "frozen": Audit(
+        ask=frozen,
+        needs=("group_id", _SCORE),
+        wants=("--skill",),
+        question="Why does a sub-skill not move while the headline climbs?",
+    ),
+    "stuck": Audit(
+        ask=stuck, needs=("group_id", "correct"), question="Who stays all wrong when drawn again, and who was unlucky?"
+    ),
+    "caps": Audit(ask=caps, needs=("group_id", _SCORE), question="How many failures are answers cut by the token cap?"),
+    "contested": Audit(
+        ask=contested,
+        needs=("group_id", "answer", "correct"),
+        question="Where does a group agree against its reference?",
+    ),
+    "clones": Audit(
+        ask=clones,
+        needs=("group_id", "token_ids|completion"),
+        question="Are rollouts of a group one draw written down twice?",
+    ),
+    "words": Audit(
+        ask=words, needs=("group_id", "completion", _SCORE), question="How often do different words earn one grade?"
+    ),
+    "drift": Audit(
+        ask=drift,
+        needs=("problem_id", "step", _SCORE),
+        wants=("--noise-floor",),
+        question="Does a frozen scorer's score climb while nothing improves?",
+    ),
+    "rescored": Audit(
+        ask=rescored, needs=("group_id", _SCORE), question="What would another scorer make of the same rollouts?"
+    ),
+    "contamination": Audit(
+        ask=contamination, needs=("prompt", "purpose"), question="Are held-out problems among the trained ones?"
+    ),
+    "lengths": Audit(ask=lengths, needs=("length",), question="How long are right and wrong rollouts?"),
+    "accounting": Audit(
+        ask=accounting, needs=("group_id", "length"), question="What was generated, and does it all add up?"
+    ),
+    "siblings": Audit(
+        ask=siblings,
+        needs=("group_id", _SCORE, "token_ids|completion"),
+        question="What do failed rollouts share with siblings that passed?",
+    ),
+    "opening": Audit(
+        ask=opening, needs=("length",), question="Do answers come without working, and how do they begin?"
+    ),
+    "cold": Audit(
+        ask=cold, needs=("group_id", "reference_logprob"), question="How likely is the exact reference before training?"
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReport:
+    """Every question that was asked, with its answer or what it lacks."""
+
+    read: ReadReport  # what was read
+    found: Mapping[str, AuditRecord]  # by the audit's name, in the table's order
+
+    @property
+    def answered(self) -> dict[str, AuditRecord]:
+        """The audits that had what they need."""
+        return {name: record for name, record in self.found.items() if not isinstance(record, Missing)}
+
+    @property
+    def missing(self) -> dict[str, Missing]:
+        """The audits that lacked something."""
+        return {name: record for name, record in self.found.items() if isinstance(record, Missing)}
+
+
+def audit(
+    archive: Archive,
+    *,
+    options: AuditOptions = AuditOptions(),  # noqa: B008 - a frozen record
+    only: Iterable[str] = (),
+    observe: Callable[[str], None] = lambda name: None,
+) -> AuditReport:
+    """Ask the archive every question, or those of `only`; what a question lacks, its record names."""
+    wanted = list(only) or list(AUDITS)
+    unknown = [name for name in wanted if name not in AUDITS]
+    if unknown:
+        raise ConfigError(f"no audit is called {unknown[0]!r}; wanted some of {', '.join(AUDITS)}")
+    found = {}
+    for name in AUDITS:
+        if name in wanted:
+            observe(name)
+            found[name] = ask(name, archive, options)
+    return AuditReport(read=archive.report, found=found)
+
+
+def ask(name: str, archive: Archive, options: AuditOptions) -> AuditRecord:
+    """One audit of an archive."""
+    question = AUDITS[name]
+    if archive.summaries is not None:
+        if question.summaries:
+            return question.ask(archive.summaries, options)
+        return Missing(
+            audit=name, lacks=lacking([], question.needs), why="this log keeps one row per group, no rollouts"
+        )
+    lacks = (*lacking(columns_of(archive.rows), question.needs), *_wanted(question, options))
+    return Missing(audit=name, lacks=lacks) if lacks else question.ask(archive.rows, options)
+
+
+def _wanted(question: Audit, options: AuditOptions) -> list[str]:
+    given = {"--skill": options.skill, "--noise-floor": options.noise_floor}
+    return [name for name in question.wants if given[name] is None]
