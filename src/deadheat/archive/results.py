@@ -1,17 +1,15 @@
 """Per-item results of any tool as one long table: seed, item, value.
 
 Read: CSV and TSV, JSON lines, a JSON list, Parquet (ours included), lm-evaluation-harness samples, Inspect logs
-(`.eval` and `.json`); text files may be gzipped. A value without a score is missing, never zero. Epochs and repeats
-stay rows of their own: whoever aligns two sides averages them within their item.
+(`.eval` and `.json`); text files may be compressed by gzip or zstd. A value without a score is missing, never zero.
+Epochs and repeats stay rows of their own: whoever aligns two sides averages them within their item.
 
 Records of one item that differ in a column such as model, judge, step or filter are refused until one value is
 chosen: averaging over it in silence would compare something that nobody asked about.
 """
 
-import gzip
 import io
 import json
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import zstandard
 
+from deadheat.archive.readers.inspect import open_log, scores_by_name
+from deadheat.archive.readers.lm_eval import item_of, metrics_of
+from deadheat.archive.readers.record import ReadOptions as ReadLimits
+from deadheat.archive.readers.stream import open_bytes
+from deadheat.archive.readers.values import WORDS
 from deadheat.errors import ArchiveError
 
 ITEM_NAMES = (
@@ -31,11 +35,6 @@ SEED_NAMES = ("seed", "run_seed", "seed_id")
 TELLING_NAMES = (
     "arm", "checkpoint", "dataset", "filter", "judge", "metric", "model", "purpose", "scorer", "split", "step", "task",
 )  # fmt: skip
-WORDS = {
-    "true": 1.0, "false": 0.0, "correct": 1.0, "incorrect": 0.0, "right": 1.0, "wrong": 0.0, "yes": 1.0, "no": 0.0,
-    "c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0,
-}  # fmt: skip
-_LM_EVAL_FIELDS = {"doc_id", "target", "filter", "doc_hash", "prompt_hash", "target_hash", "hallucination"}
 _SHOWN = 6
 
 
@@ -139,7 +138,7 @@ def _load(path: Path) -> tuple[pl.DataFrame, ResultFormat, list[str]]:
         raise ArchiveError(
             f"{path} is not a file.{hint} Wanted a results file, or RUN:arm@peak|final|converged|step-75"
         )
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in (".gz", ".zst")]
     suffix = suffixes[-1] if suffixes else ""
     if suffix == ".parquet":
         try:
@@ -160,15 +159,15 @@ def _load(path: Path) -> tuple[pl.DataFrame, ResultFormat, list[str]]:
     if suffix in (".jsonl", ".ndjson", ".json"):
         return _from_json(text, path, lines=suffix != ".json")
     raise ArchiveError(
-        f"{path}: {suffix or 'no'} suffix; wanted .csv, .tsv, .jsonl, .json, .parquet (each may end in .gz) or .eval"
+        f"{path}: {suffix or 'no'} suffix; wanted .csv, .tsv, .jsonl, .json, .parquet (each may end in .gz or .zst) or .eval"
     )
 
 
 def _read_text(path: Path) -> str:
-    data = path.read_bytes()
     try:
-        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with open_bytes(path) as stream:
+            return stream.read().decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError, zstandard.ZstdError) as error:
         raise ArchiveError(
             f"{path} cannot be read as text: {error}. The file may be torn or of another kind"
         ) from error
@@ -203,30 +202,25 @@ def _parsed(text: str, where: str) -> Any:
 
 
 def _lm_eval(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A sample's scalars; its item is the document's index and hash, so that another document is another item."""
-    item = str(record["doc_id"]) + (f"-{record['doc_hash'][:12]}" if record.get("doc_hash") else "")
-    named = record.get("metrics")
-    return {"item": item} | {
-        key: value
-        for key, value in record.items()
-        if key == "filter" or (key in named if named else key not in _LM_EVAL_FIELDS and _scalar(value) is not None)
-    }
+    """A sample's scalars: its item, its filter and its metrics."""
+    kept = {"filter": record["filter"]} if "filter" in record else {}
+    metrics = {name: value for name, value in metrics_of(record).items() if _scalar(value) is not None}
+    return {"item": item_of(record), **kept, **metrics}
 
 
 def _inspect_zip(path: Path) -> tuple[pl.DataFrame, ResultFormat, list[str]]:
     try:
-        with zipfile.ZipFile(path) as log:
-            names = sorted(name for name in log.namelist() if name.startswith("samples/"))
-            samples = [json.loads(log.read(name)) for name in names]
-            header = json.loads(log.read("header.json")) if "header.json" in log.namelist() else {"status": "started"}
-    except (zipfile.BadZipFile, json.JSONDecodeError) as error:
+        log = open_log(path, limit_bytes=ReadLimits.line_limit_bytes)
+        samples = [_whole(sample) for sample in log.samples]
+    except ArchiveError as error:
         raise ArchiveError(f"{path} is not a whole Inspect log: {error}") from error
-    except NotImplementedError as error:
-        raise ArchiveError(
-            f"{path} is compressed in a way this Python cannot read ({error}); write it as .json first: "
-            f"inspect log convert --to json --output-dir OUT {path.name}"
-        ) from error
-    return _inspect(samples, header, path)
+    return _inspect(samples, log.header, path)
+
+
+def _whole(sample: Mapping[str, Any] | ArchiveError) -> Mapping[str, Any]:
+    if isinstance(sample, ArchiveError):
+        raise sample
+    return sample
 
 
 def _inspect(
@@ -235,14 +229,7 @@ def _inspect(
     """One row per sample and epoch, a column per scorer (and per key of a scorer that gives several values)."""
     rows = []
     for sample in samples:
-        row: dict[str, Any] = {"item": str(sample["id"]), "epoch": sample.get("epoch", 1)}
-        for scorer, score in (sample.get("scores") or {}).items():
-            value = score.get("value")
-            parts = (
-                {f"{scorer}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {scorer: value}
-            )
-            row |= parts
-        rows.append(row)
+        rows.append({"item": str(sample["id"]), "epoch": sample.get("epoch", 1)} | scores_by_name(sample))
     status = header.get("status", "success")
     notes = [] if status == "success" else [f"{path.name}: the log's status is {status!r}, so samples may be missing"]
     return _frame(rows), ResultFormat.INSPECT, notes

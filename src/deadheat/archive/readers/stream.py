@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -43,16 +44,20 @@ class Record:
     value: dict[str, Any]
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """A file's bytes, decompressed by what they start with."""
-    raw = path.open("rb")
-    magic = raw.read(4)
-    raw.seek(0)
-    if magic[:2] == GZIP_MAGIC:
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
-    if magic == ZSTD_MAGIC:
-        return cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-    return raw
+    with path.open("rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic[:2] == GZIP_MAGIC:
+            with gzip.GzipFile(fileobj=raw, mode="rb") as unzipped:
+                yield cast("IO[bytes]", unzipped)
+        elif magic == ZSTD_MAGIC:
+            with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as unpacked:
+                yield cast("IO[bytes]", unpacked)
+        else:
+            yield raw
 
 
 def lines_of(stream: IO[bytes], *, limit_bytes: int) -> Iterator[Line]:
