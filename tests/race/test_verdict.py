@@ -192,7 +192,7 @@ def test_where_seeds_lie_far_apart_the_floor_line_lays_it_on_their_spread(
     equal, at_spread = floor_words(pair).split("; ")
     assert equal.startswith("smallest gap called 4 times in 5: ") and equal.endswith(" pp with equal seeds")
     assert at_spread.startswith("none at the seeds' own spread τ̂ = ")
-    assert at_spread.endswith(" pp: seeds so far apart agree on a winner too seldom")
+    assert at_spread.endswith(" pp, where seeds agree on a winner too seldom")
 
 
 def test_where_no_arm_gained_there_is_nothing_to_rank_whatever_the_votes_say(

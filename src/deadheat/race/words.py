@@ -117,5 +117,5 @@ def _gap(gap_frac: float) -> str:
 def _gap_at_spread(catchable: CatchableGap | None, tau_frac: float) -> str:
     spread = f"at the seeds' own spread τ̂ = {100 * tau_frac:.1f} pp"
     if catchable is None or catchable.gap_frac is None:
-        return f"none {spread}: seeds so far apart agree on a winner too seldom"
+        return f"none {spread}, where seeds agree on a winner too seldom"
     return f"{_gap(catchable.gap_frac)} {spread}"
