@@ -19,9 +19,9 @@ from typing import Any
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, Missing, share
+from deadheat.audit.records import AuditOptions, AuditRecord, Missing, share, share_of
 from deadheat.audit.table import GROUP, TIED_RANGE, columns_of, main_score, number
-from deadheat.reports.formats import format_share, format_share_with_interval
+from deadheat.reports.formats import format_share
 from deadheat.stats.intervals import Interval
 from deadheat.tasks.answers import boxed
 
@@ -61,11 +61,11 @@ class Caps(AuditRecord):
         """Capped failures and capped steps."""
         if self.rollouts is None:
             return "no rollout says whether it was cut"
-        found = f"{format_share_with_interval(self.rollouts)} of rollouts hit the cap (by {self.told_by})"
+        found = f"{share_of(self.rollouts, 'rollouts')} hit the cap (by {self.told_by})"
         if self.failures is not None:
-            found += f"; of failures in live groups {format_share_with_interval(self.failures)}"
+            found += f"; {share_of(self.failures, 'failures of live groups')} did"
         if self.steps is not None:
-            found += f"; active steps whose every failure was cut {format_share_with_interval(self.steps)}"
+            found += f"; every failure was cut in {share_of(self.steps, 'active steps')}"
         if self.earlier is not None and self.earlier.lost is not None:
             found += f"; a cap of {self.earlier.cap} would have lost {format_share(self.earlier.lost.estimate)} of "
             found += f"{self.earlier.lost.n:,} longer ones that end right"

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import SIZE, columns_of, group_table
-from deadheat.reports.formats import format_share_with_interval
 from deadheat.stats.intervals import Interval
 
 EXEMPT = ("terminal", "absorbing", "terminal_duplicate", "rescued", "winner_duplicate")  # categories that copy
@@ -40,8 +39,8 @@ class Clones(AuditRecord):
         if self.groups is None or self.whole_groups is None or self.rollouts is None:
             return "no group of two or more rollouts"
         found = (
-            f"{format_share_with_interval(self.rollouts)} of rollouts repeat another of their group "
-            f"({self.compared.replace('_', ' ')}); whole groups of clones {format_share_with_interval(self.whole_groups)}"
+            f"{share_of(self.rollouts, 'rollouts')} repeat another of their group "
+            f"({self.compared.replace('_', ' ')}); {share_of(self.whole_groups, 'groups')} are clones throughout"
         )
         if self.num_shared_keys:
             found += f"; {self.num_shared_keys:,} of {self.num_keys:,} seeds serve more than one prompt: a bug"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.overlap import Overlap, overlaps
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import columns_of
-from deadheat.reports.formats import format_share, format_share_with_interval
+from deadheat.reports.formats import format_share
 from deadheat.stats.intervals import Interval
 
 _MOST_TEXT = 240  # characters of a problem in a case
@@ -56,7 +56,7 @@ class Contamination(AuditRecord):
         if self.contaminated is None:
             return "no held-out problem"
         found = (
-            f"{format_share_with_interval(self.contaminated)} of held-out problems are among {self.num_trained:,} "
+            f"{share_of(self.contaminated, 'held-out problems')} are among {self.num_trained:,} "
             f"trained ones ({self.num_same_content:,} word for word)"
         )
         if (

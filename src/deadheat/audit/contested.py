@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, Cell, share
+from deadheat.audit.records import AuditOptions, AuditRecord, Cell, share, share_of
 from deadheat.audit.table import GROUP, columns_of
-from deadheat.reports.formats import format_share_with_interval
 from deadheat.stats.intervals import Interval
 
 _MOST_CASES = 200  # kept for reading, most agreed first
@@ -46,9 +45,9 @@ class Contested(AuditRecord):
         """The rate, and what a second verifier says."""
         if self.rate is None:
             return "no graded group of two or more"
-        found = f"{format_share_with_interval(self.rate)} of groups agree on an answer that is graded wrong"
+        found = f"{share_of(self.rate, 'groups')} agree on an answer that is graded wrong"
         if self.verifier_misses is not None:
-            found += f"; a second verifier finds {format_share_with_interval(self.verifier_misses)} of them right"
+            found += f"; a second verifier finds {share_of(self.verifier_misses, 'answers')} right"
         return found
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import GROUP, SIZE, columns_of, group_table, is_live, main_score
-from deadheat.reports.formats import format_share, format_share_with_interval
+from deadheat.reports.formats import format_share
 from deadheat.stats.intervals import Interval
 
 _BATCH = ("arm", "seed", "step")
@@ -51,9 +51,9 @@ class Dilution(AuditRecord):
             return "no batch holds a group of two or more rollouts"
         return (
             f"the average step was {format_share(self.mean)} of what its live groups justify (worst "
-            f"{format_share(self.smallest or 0.0)}, {self.num_batches:,} batches); live groups "
-            f"{format_share_with_interval(self.pooled)}; batches without any: "
-            f"{format_share_with_interval(self.dead_steps)}"
+            f"{format_share(self.smallest or 0.0)}, {self.num_batches:,} batches); "
+            f"{share_of(self.pooled, 'groups')} are live, and none in "
+            f"{share_of(self.dead_steps, 'batches')}"
         )
 
 

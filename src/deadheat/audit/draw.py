@@ -145,7 +145,7 @@ def _table(heading: str, rows: object) -> Table:
         tuple(_cell(getattr(row, name)) for name in kept) for row in rows[:_MOST_ROWS]
     )
     cut = f", the first {_MOST_ROWS} of {len(rows):,}; all with --json" if len(rows) > _MOST_ROWS else ""
-    return Table(columns=columns, rows=cells, caption=heading + cut, sortable=len(cells) > 1)
+    return Table(columns=columns, rows=cells, caption=heading + cut, sortable=len(cells) > 1, folded=len(cells) > 12)
 
 
 def _cell(value: object) -> str | Cell:

@@ -18,10 +18,10 @@ from enum import StrEnum
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.skills import Skill, find_skill
 from deadheat.audit.table import GROUP, SIZE, columns_of, group_table, is_tied, main_score
-from deadheat.reports.formats import format_share, format_share_with_interval
+from deadheat.reports.formats import format_share
 from deadheat.stats.intervals import Interval
 
 WINDOW_STEPS = 25
@@ -99,7 +99,7 @@ class FrozenSkill(AuditRecord):
         """The pair, for the skill and its control."""
         parts = []
         for c in self.channels:
-            ties = "no right draw" if c.tied is None else f"{format_share_with_interval(c.tied)} of right draws tied"
+            ties = "no right draw" if c.tied is None else f"{share_of(c.tied, 'right draws')} tied"
             held = (
                 ""
                 if c.start is None or c.end is None

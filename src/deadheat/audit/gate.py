@@ -19,7 +19,7 @@ import polars as pl
 
 from deadheat.audit.counts import Counts, counted
 from deadheat.audit.expected import ExpectedGate, expected_gates
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import (
     PLACES,
     SIZE,
@@ -32,7 +32,6 @@ from deadheat.audit.table import (
     score_columns,
     scored,
 )
-from deadheat.reports.formats import format_share_with_interval
 from deadheat.stats.groups import Multiplier, multiplier
 from deadheat.stats.intervals import Interval
 
@@ -140,7 +139,7 @@ class Gate(AuditRecord):
         factor = "without end" if t.value is None else f"{t.value:.2f} ± {t.se or 0:.2f}"
         twice = f" {self.num_repeated:,} rollouts were read twice." if self.num_repeated else ""
         return (
-            f"{format_share_with_interval(self.shut_rate)} of groups agree ({', '.join(shares)}) by {self.column}, "
+            f"{share_of(self.shut_rate, 'groups')} agree ({', '.join(shares)}) by {self.column}, "
             f"{self.label.value}; T = {factor}.{twice}"
         )
 
@@ -176,14 +175,17 @@ def count_gate_groups(groups: pl.LazyFrame, scores: Sequence[str], options: Audi
     draws = (
         groups.filter(~pl.col("branched") if "branched" in names else pl.lit(True))
         .filter(pl.col("graded") > 1)
-        .group_by("right", "graded")
+        .group_by("right", "graded", *(["purpose"] if "purpose" in names else []))
         .agg(pl.len().cast(pl.Int64).alias("groups"))
         if "right" in names
         else groups.select(right=0, graded=sizes, groups=0).limit(0)
     )
     *tables, histogram = pl.collect_all([*parts, draws], engine="streaming")
     kinds = pl.concat(tables, how="diagonal_relaxed")
-    return GateCounts(kinds=counted(kinds, ["column", "size", *keys]), draws=counted(histogram, ["right", "graded"]))
+    return GateCounts(
+        kinds=counted(kinds, ["column", "size", *keys]),
+        draws=counted(histogram, [name for name in histogram.columns if name != "groups"]),
+    )
 
 
 def _kind_counts(
@@ -238,7 +240,7 @@ def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
         num_repeated=int(of_head["repeated"].sum()),
         readings=readings,
         cells=cells,
-        expected=_expected(counts.draws.table, options),
+        expected=_expected(counts.draws.table, head.label, options),
         shifts=_shifts(of_head),
         curve=_curve(of_head),
     )
@@ -322,8 +324,10 @@ def _cells(kinds: pl.DataFrame, head: GateReading, by: Sequence[str], options: A
     return [cell for cell in _readings(own, ["column"], by, options) if cell.label is head.label and cell.num_groups]
 
 
-def _expected(draws: pl.DataFrame, options: AuditOptions) -> tuple[ExpectedGate, ...]:
-    draws = draws.filter(pl.col("graded") > 1) if draws.height else draws
+def _expected(draws: pl.DataFrame, label: Label, options: AuditOptions) -> tuple[ExpectedGate, ...]:
+    if "purpose" in draws.columns:
+        trained = label in (Label.LIVE, Label.RECOMPUTED)
+        draws = draws.filter((pl.col("purpose") == "train").fill_null(False) == trained)
     if not draws.height:
         return ()
     right_H, draws_H = (draws[name].to_numpy().astype(np.float64) for name in ("right", "graded"))

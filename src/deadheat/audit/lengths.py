@@ -30,9 +30,10 @@ _QUANTILES = (0.1, 0.5, 0.9, 0.99)
 class LengthReading:
     """The lengths of one kind of rollout."""
 
+    purpose: str  # what the rollouts were drawn for: train, eval, sample …; "" where the source does not say
     outcome: str  # right, wrong, ungraded
     stop: str  # why it ended; "any": all reasons, or not known
-    mean_tokens: Interval  # Student's t would differ in the third digit at n = 100
+    mean_tokens: Interval  # normal interval of the mean
     median: int  # tokens
     p10: int
     p90: int
@@ -63,12 +64,16 @@ class Lengths(AuditRecord):
     @property
     def sentence(self) -> str:
         """Mean length of right and of wrong rollouts, and the channel's part."""
-        means = [f"{r.outcome} {_tokens(r.mean_tokens)}" for r in self.readings if r.stop == "any"]
-        found = f"mean tokens: {'; '.join(means)}" if means else "no rollout with a length"
+        first = self.readings[0].purpose if self.readings else ""
+        own = [r for r in self.readings if r.stop == "any" and r.purpose == first]
+        means = [f"{r.outcome} {_tokens(r.mean_tokens)}" for r in own]
+        of = f" ({first} rollouts)" if first else ""
+        found = f"mean tokens{of}: {'; '.join(means)}" if means else "no rollout with a length"
         for shift in self.shifts[:1]:
             rate = sorted((shift.split.rate_first.rate, shift.split.accuracy_first.rate))
+            whose = f" of {shift.where}" if shift.where else ""
             found += (
-                f". Accuracy moved {100 * shift.split.total:+.1f} pp from {shift.first} to {shift.last}, of which "
+                f". Accuracy{whose} moved {100 * shift.split.total:+.1f} pp from {shift.first} to {shift.last}, of which "
                 f"{100 * rate[0]:+.1f} to {100 * rate[1]:+.1f} pp by the channel's rate"
             )
         return found
@@ -84,11 +89,16 @@ def count_lengths(rows: pl.LazyFrame) -> Counts:
     """Rollouts by outcome, stop reason and length."""
     names = columns_of(rows)
     stop = pl.col("stop").fill_null("unknown") if "stop" in names else pl.lit("unknown")
-    keyed = rows.select(_outcome(names).alias("outcome"), stop.alias("stop"), pl.col("length").cast(pl.Int64))
-    table = (
-        keyed.drop_nulls("length").group_by("outcome", "stop", "length").agg(pl.len().cast(pl.Int64).alias("rollouts"))
+    purpose = pl.col("purpose").fill_null("") if "purpose" in names else pl.lit("")
+    keyed = rows.select(
+        purpose.alias("purpose"), _outcome(names).alias("outcome"), stop.alias("stop"), pl.col("length").cast(pl.Int64)
     )
-    return counted(table.collect(engine="streaming"), ["outcome", "stop", "length"])
+    table = (
+        keyed.drop_nulls("length")
+        .group_by("purpose", "outcome", "stop", "length")
+        .agg(pl.len().cast(pl.Int64).alias("rollouts"))
+    )
+    return counted(table.collect(engine="streaming"), ["purpose", "outcome", "stop", "length"])
 
 
 def count_channel(rows: pl.LazyFrame) -> Counts | None:
@@ -110,13 +120,10 @@ def read_lengths(counts: Counts, channel: Counts | None, options: AuditOptions) 
     """The record of merged counts."""
     table = counts.table
     readings = []
-    for outcome in _OUTCOMES:
-        own = table.filter(pl.col("outcome") == outcome)
-        if own.height:
-            readings.append(_reading(own, outcome, "any", options.level))
-            stops = own["stop"].unique().sort().to_list()
-            if stops != ["unknown"]:
-                readings += [_reading(own.filter(pl.col("stop") == s), outcome, s, options.level) for s in stops]
+    for purpose in sorted(table["purpose"].unique(), key=_purpose_order):
+        for outcome in _OUTCOMES:
+            own = table.filter((pl.col("purpose") == purpose) & (pl.col("outcome") == outcome))
+            readings += _by_stop(own, purpose, outcome, options.level)
     return Lengths(
         readings=tuple(readings),
         shifts=() if channel is None else _shifts(channel),
@@ -134,7 +141,19 @@ def _outcome(names: Sequence[str]) -> pl.Expr:
     )
 
 
-def _reading(own: pl.DataFrame, outcome: str, stop: str, level: float) -> LengthReading:
+def _purpose_order(purpose: str) -> tuple[bool, str]:
+    return purpose != "train", purpose
+
+
+def _by_stop(own: pl.DataFrame, purpose: str, outcome: str, level: float) -> list[LengthReading]:
+    stops = own["stop"].unique().sort().to_list()
+    parts = {"any": own} if own.height else {}
+    if stops != ["unknown"]:
+        parts |= {stop: own.filter(pl.col("stop") == stop) for stop in stops}
+    return [_reading(part, purpose, outcome, stop, level) for stop, part in parts.items()]
+
+
+def _reading(own: pl.DataFrame, purpose: str, outcome: str, stop: str, level: float) -> LengthReading:
     by_length = own.group_by("length").agg(pl.col("rollouts").sum()).sort("length")
     x, w = by_length["length"].to_numpy().astype(np.float64), by_length["rollouts"].to_numpy()
     n = int(w.sum())
@@ -144,6 +163,7 @@ def _reading(own: pl.DataFrame, outcome: str, stop: str, level: float) -> Length
     places = np.searchsorted(np.cumsum(w), [math.ceil(q * n) for q in _QUANTILES])
     p10, median, p90, p99 = (int(x[place]) for place in places)
     return LengthReading(
+        purpose=purpose,
         outcome=outcome,
         stop=stop,
         mean_tokens=Interval(

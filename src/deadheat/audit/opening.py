@@ -14,9 +14,8 @@ from typing import Any
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import columns_of
-from deadheat.reports.formats import format_share_with_interval
 from deadheat.stats.intervals import Interval
 
 _MOST_FIRST = 20  # first tokens listed, most common first
@@ -26,7 +25,7 @@ _MOST_FIRST = 20  # first tokens listed, most common first
 class OpeningReading:
     """Openings of one checkpoint, or of everything."""
 
-    where: str  # checkpoint or step; "all"
+    where: str  # purpose, and checkpoint or step; "all" where the source says neither
     short: Interval | None  # responses under the threshold
     short_right: Interval | None  # accuracy among them; None: none, or no grades
     long_right: Interval | None  # among the others
@@ -49,7 +48,7 @@ class Opening(AuditRecord):
     short_tokens: int  # the threshold
     min_chars: int  # before the marker
     first_told_by: str  # token ids, or words
-    readings: tuple[OpeningReading, ...]  # all first, then by checkpoint or step
+    readings: tuple[OpeningReading, ...]  # by purpose, training first; then by checkpoint or step
     first: tuple[FirstToken, ...]  # the most common
     num_first: int  # different first tokens
 
@@ -59,14 +58,15 @@ class Opening(AuditRecord):
         whole = self.readings[0] if self.readings else None
         if whole is None or whole.short is None:
             return "no response with a length"
-        found = f"{format_share_with_interval(whole.short)} of responses are under {self.short_tokens} tokens"
+        of = "" if whole.where == "all" else f"{whole.where} "
+        found = f"{share_of(whole.short, of + 'responses')} are under {self.short_tokens} tokens"
         if whole.short_right is not None and whole.long_right is not None:
             found += (
                 f" (right {100 * whole.short_right.estimate:.1f}%, longer ones {100 * whole.long_right.estimate:.1f}%)"
             )
         if whole.reasoned is not None:
-            found += f"; right answers with {self.min_chars} characters before the marker "
-            found += format_share_with_interval(whole.reasoned)
+            found += f"; {self.min_chars} characters before the marker have "
+            found += share_of(whole.reasoned, "right marked answers")
         if self.first:
             top = self.first[0]
             found += f"; {100 * top.responses.estimate:.0f}% begin with {top.token!r}"
@@ -83,7 +83,8 @@ def count_opening(rows: pl.LazyFrame, options: AuditOptions) -> Counts:
     """Responses by checkpoint or step: short ones, right ones, and those with characters before the marker."""
     names = columns_of(rows)
     axis = next((name for name in ("checkpoint", "step") if name in names), None)
-    where = pl.lit("") if axis is None else pl.concat_str(pl.lit(f"{axis} "), pl.col(axis).cast(pl.String).str.zfill(6))
+    purpose = pl.col("purpose").fill_null("") if "purpose" in names else pl.lit("")
+    place = pl.lit(None, pl.Int64) if axis is None else pl.col(axis)
     right = pl.col("correct").cast(pl.Boolean) if "correct" in names else pl.lit(None, pl.Boolean)
     short = pl.col("length") < options.short_tokens
     flags = {
@@ -95,11 +96,12 @@ def count_opening(rows: pl.LazyFrame, options: AuditOptions) -> Counts:
         "long_right": ~short & right,
     }
     if "completion" in names:
-        place = _last_marker(options.marker)
-        flags |= {"marked": right & (place >= 0), "reasoned": right & (place >= options.min_chars)}
+        found = _last_marker(options.marker)
+        flags |= {"marked": right & (found >= 0), "reasoned": right & (found >= options.min_chars)}
     sums = [flag.fill_null(False).cast(pl.Int64).sum().alias(name) for name, flag in flags.items()]
-    table = rows.group_by(where.fill_null("").alias("where")).agg(sums).collect(engine="streaming")
-    return counted(table, ["where"])
+    keys = {"purpose": purpose, axis or "step": place}
+    table = rows.group_by(key.alias(name) for name, key in keys.items()).agg(sums).collect(engine="streaming")
+    return counted(table, [*keys])
 
 
 def _last_marker(marker: str) -> pl.Expr:
@@ -136,10 +138,11 @@ def count_first(rows: pl.LazyFrame) -> Counts:
 def read_opening(counts: Counts, first: Counts, by_ids: bool, options: AuditOptions) -> Opening:
     """The record of merged counts."""
     level = options.level
-    whole = {name: counts.total(name) for name in counts.table.columns if name != "where"}
-    readings = [_reading(whole | {"where": "all"}, level)]
-    if counts.table.height > 1:
-        readings += [_reading(row, level) for row in counts.table.iter_rows(named=True)]
+    axis = counts.keys[1]
+    purposes = counts.rolled_up(["purpose"]).sort(pl.col("purpose") != "train", "purpose")
+    readings = [_reading(row, axis, level) for row in purposes.iter_rows(named=True)]
+    if counts.table.height > purposes.height:
+        readings += [_reading(row, axis, level) for row in counts.table.iter_rows(named=True)]
     num = first.total("n")
     common = first.table.sort(["n", "first"], descending=[True, False]).head(_MOST_FIRST)
     return Opening(
@@ -152,10 +155,10 @@ def read_opening(counts: Counts, first: Counts, by_ids: bool, options: AuditOpti
     )
 
 
-def _reading(row: Mapping[str, Any], level: float) -> OpeningReading:
-    name, _, number = row["where"].partition(" ")
+def _reading(row: Mapping[str, Any], axis: str, level: float) -> OpeningReading:
+    place = "" if row.get(axis) is None else f"{axis} {row[axis]}"
     return OpeningReading(
-        where=f"{name} {number.lstrip('0') or '0'}" if number else name,
+        where=" ".join(filter(None, (row["purpose"], place))) or "all",
         short=share(row["short"], row["n"], level=level),
         short_right=share(row["short_right"], row["short_graded"], level=level),
         long_right=share(row["long_right"], row["long_graded"], level=level),

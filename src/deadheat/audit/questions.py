@@ -1,7 +1,7 @@
 """The sixteen audits: what each asks, what it needs, and one call that asks all of them."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -27,6 +27,9 @@ from deadheat.audit.words import words
 from deadheat.errors import ConfigError
 
 _SCORE = "reward|correct"
+MOST_PARTS = 200  # of `--by`
+
+Observer = Callable[[int, str], None]  # audits done, a few words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +107,20 @@ AUDITS: Mapping[str, Audit] = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuditPart:
+    """The answers of one part of the archive."""
+
+    where: Mapping[str, str]  # column to value
+    found: Mapping[str, AuditRecord]  # those that had what they need
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuditReport:
     """Every question that was asked, with its answer or what it lacks."""
 
     read: ReadReport  # what was read
     found: Mapping[str, AuditRecord]  # by the audit's name, in the table's order
+    parts: tuple[AuditPart, ...] = ()  # the same by the values of `AuditOptions.by`; empty: it names nothing
 
     @property
     def answered(self) -> dict[str, AuditRecord]:
@@ -126,7 +138,7 @@ def audit(
     *,
     options: AuditOptions = AuditOptions(),  # noqa: B008 - a frozen record
     only: Iterable[str] = (),
-    observe: Callable[[str], None] = lambda name: None,
+    observe: Observer = lambda done, note: None,
 ) -> AuditReport:
     """Ask the archive every question, or those of `only`; what a question lacks, its record names."""
     wanted = list(only) or list(AUDITS)
@@ -136,9 +148,37 @@ def audit(
     found = {}
     for name in AUDITS:
         if name in wanted:
-            observe(name)
+            observe(0, name)
             found[name] = ask(name, archive, options)
-    return AuditReport(read=archive.report, found=found)
+            observe(1, name)
+    return AuditReport(read=archive.report, found=found, parts=_parts(archive, options, list(found), observe))
+
+
+def _parts(archive: Archive, options: AuditOptions, asked: Sequence[str], observe: Observer) -> tuple[AuditPart, ...]:
+    """Every question again, of each combination of the values of `options.by`."""
+    if not options.by:
+        return ()
+    table = archive.rows if archive.summaries is None else archive.summaries
+    lacks = lacking(columns_of(table), options.by)
+    if lacks:
+        raise ConfigError(
+            f"--by {','.join(options.by)}: there is no column {lacks[0]!r}; wanted some of {', '.join(columns_of(table))}"
+        )
+    values = table.select(options.by).unique().sort(options.by).collect(engine="streaming")
+    if values.height > MOST_PARTS:
+        raise ConfigError(
+            f"--by {','.join(options.by)} makes {values.height:,} parts; wanted at most {MOST_PARTS}: name fewer columns "
+            "(the gate's course over the steps is in its own record)"
+        )
+    whole, parts = replace(options, by=()), []
+    for row in values.iter_rows(named=True):
+        where = {name: "none" if value is None else str(value) for name, value in row.items()}
+        observe(0, " ".join(where.values()))
+        own = table.filter(pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in row.items()))
+        part = replace(archive, rows=own) if archive.summaries is None else replace(archive, summaries=own)
+        answers = {name: ask(name, part, whole) for name in asked}
+        parts.append(AuditPart(where=where, found={n: r for n, r in answers.items() if not isinstance(r, Missing)}))
+    return tuple(parts)
 
 
 def ask(name: str, archive: Archive, options: AuditOptions) -> AuditRecord:
@@ -147,9 +187,7 @@ def ask(name: str, archive: Archive, options: AuditOptions) -> AuditRecord:
     if archive.summaries is not None:
         if question.summaries:
             return question.ask(archive.summaries, options)
-        return Missing(
-            audit=name, lacks=lacking([], question.needs), why="this log keeps one row per group, no rollouts"
-        )
+        return Missing(audit=name, lacks=lacking([], question.needs))
     lacks = (*lacking(columns_of(archive.rows), question.needs), *_wanted(question, options))
     return Missing(audit=name, lacks=lacks) if lacks else question.ask(archive.rows, options)
 

@@ -88,6 +88,18 @@ def share(k: SupportsInt, n: SupportsInt, *, left_out: int = 0, level: float = 0
     return wilson(int(k), int(n), level, left_out=int(left_out)) if int(n) else None
 
 
+def share_of(interval: Interval, what: str) -> str:
+    """A share with its interval and what it is a share of.
+
+    Example:
+        >>> share_of(wilson(117, 200), "groups"), share_of(wilson(0, 20, left_out=4), "groups")
+        ('58.5% [51.6, 65.1] of 200 groups', '0.0% [0.0, 16.1] of 20 groups (4 left out)')
+    """
+    left_out = f" ({interval.left_out:,} left out)" if interval.left_out else ""
+    bounds = f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    return f"{100 * interval.estimate:.1f}% {bounds} of {interval.n:,} {what}{left_out}"
+
+
 def as_json(value: object) -> Any:
     """A record as plain data: shares as {value, low, high, n}, records with their sentence.
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, Missing, share
+from deadheat.audit.records import AuditOptions, AuditRecord, Missing, share, share_of
 from deadheat.audit.table import columns_of
-from deadheat.reports.formats import format_share_with_interval
 from deadheat.stats.intervals import Interval
 
 
@@ -44,8 +43,8 @@ class Stuck(AuditRecord):
             return "no all-wrong problem was drawn again"
         bound = max(r.rules_out for r in self.readings)
         return (
-            f"{format_share_with_interval(self.stuck)} of all-wrong problems stay all wrong; fresh draws alone are right "
-            f"{format_share_with_interval(self.fresh_right)}. Stuck rules out p ≥ {100 * bound:.1f}% at 95%, not p > 0"
+            f"{share_of(self.stuck, 'all-wrong problems')} stay all wrong; right are "
+            f"{share_of(self.fresh_right, 'fresh draws')}. Stuck rules out p ≥ {100 * bound:.1f}% at 95%, not p > 0"
         )
 
 

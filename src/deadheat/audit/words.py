@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share
+from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import SIZE, columns_of, group_table, is_tied, score_columns, scored
-from deadheat.reports.formats import format_share_with_interval
 from deadheat.stats.intervals import Interval
 
 
@@ -34,10 +33,10 @@ class Words(AuditRecord):
         """The two shares."""
         if self.same_grade is None:
             return "no graded group holds two distinct texts"
-        found = f"{format_share_with_interval(self.same_grade)} of groups with distinct texts carry one grade"
+        found = f"{share_of(self.same_grade, 'groups with distinct texts')} carry one grade"
         if self.all_distinct is not None:
-            found += f"; where all texts are distinct {format_share_with_interval(self.all_distinct)}"
-        return found + ("" if self.unparsed is None else f"; unparsed {format_share_with_interval(self.unparsed)}")
+            found += f"; {share_of(self.all_distinct, 'groups of distinct texts only')} do"
+        return found + ("" if self.unparsed is None else f"; {share_of(self.unparsed, 'rollouts')} are unparsed")
 
 
 def words(rows: pl.LazyFrame, options: AuditOptions) -> Words:

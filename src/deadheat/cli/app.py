@@ -8,7 +8,22 @@ from rich.console import Console
 from rich.text import Text
 
 from deadheat import __version__
-from deadheat.cli import census, floor, forecast, ledger, power, race, sample, spend, trajectory, verdict, verify
+from deadheat.cli import (
+    audit,
+    census,
+    convert,
+    floor,
+    forecast,
+    ledger,
+    power,
+    race,
+    rescore,
+    sample,
+    spend,
+    trajectory,
+    verdict,
+    verify,
+)
 from deadheat.errors import DeadheatError
 
 app = typer.Typer(
@@ -19,10 +34,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command("audit")(audit.audit)
 app.command("census")(census.census)
+app.command("convert")(convert.convert)
 app.command("floor")(floor.floor)
 app.command("power")(power.power)
 app.command("race")(race.race)
+app.command("rescore")(rescore.rescore)
 app.command("sample")(sample.sample)
 app.command("spend")(spend.spend)
 app.command("trajectory")(trajectory.trajectory)

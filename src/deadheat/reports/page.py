@@ -80,6 +80,7 @@ class Table:
     totals: tuple[tuple[str | Cell, ...], ...] = ()  # pooled rows, set apart at the foot and never sorted
     caption: str | None = None  # what the rows are, with n; None: none
     sortable: bool = False  # a click on a heading sorts, where scripts run
+    folded: bool = False  # shown as its caption until it is opened; needs no script
 
     def __post_init__(self) -> None:
         for row in self.rows + self.totals:
@@ -146,6 +147,7 @@ class Transcript:
     attempts: tuple[Attempt, ...]
     reference: str | None = None  # the gold answer; None: there is none
     note: str | None = None  # what this group shows; None: nothing to add
+    folded: bool = False  # shown as its title and tally until it is opened; needs no script
 
     @property
     def num_right(self) -> int:
