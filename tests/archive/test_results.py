@@ -41,7 +41,9 @@ def test_words_booleans_and_lists_of_one_are_scores(tmp_path):
 
 def test_columns_by_other_names_are_asked_for(tmp_path):
     path = lines(tmp_path / "t.jsonl", [{"q": "a", "points": 3, "run": 7}])
-    with pytest.raises(ArchiveError, match=r"no column that names the item; it has q, points, run\. Name it with --item"):
+    with pytest.raises(
+        ArchiveError, match=r"no column that names the item; it has q, points, run\. Name it with --item"
+    ):
         read_results(path)
     with pytest.raises(ArchiveError, match="no score by a usual name"):
         read_results(path, ReadOptions(item="q"))

@@ -1,5 +1,6 @@
 """Rollouts on disk: Parquet rows, run folders, manifests."""
 
+from deadheat.archive.convert import Converted, convert, shards_of
 from deadheat.archive.files import (
     append_line,
     read_json,
@@ -40,6 +41,7 @@ __all__ = [
     "SUMMARY_SCHEMA",
     "Archive",
     "Claim",
+    "Converted",
     "Credited",
     "LogFormat",
     "ReadOptions",
@@ -50,6 +52,7 @@ __all__ = [
     "append_line",
     "check_manifest",
     "claim_folder",
+    "convert",
     "differences",
     "groups_of",
     "plain",
@@ -62,6 +65,7 @@ __all__ = [
     "rollout_frame",
     "seal",
     "sha256_file",
+    "shards_of",
     "system_errors",
     "write_folder_atomic",
     "write_json",

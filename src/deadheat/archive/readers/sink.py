@@ -1,7 +1,7 @@
 """Where readers put what they find: rows in our columns, written as Parquet shards once enough are held.
 
 Memory is bounded by one shard. Shards stay on disk until the process ends, since the lazy table reads them; a column that
-no row has a value for is in no shard, and so is absent.
+no row has a value for is in no shard, and so is absent (the reward excepted).
 """
 
 import tempfile
@@ -52,7 +52,7 @@ class Sink:
 
     def add_frame(self, frame: pl.DataFrame) -> None:
         """Many rollouts at once."""
-        kept = [name for name in frame.columns if frame[name].null_count() < frame.height]
+        kept = [column.name for column in frame.get_columns() if _is_told(column)]
         if not frame.height:
             return
         self._frame_rows()
@@ -132,7 +132,7 @@ class Sink:
         rows, self._rows, self._num_bytes = self._rows, [], 0
         names = dict.fromkeys(name for row in rows for name in row)
         columns = [_series(name, rows, _kind(name)) for name in names]
-        self._hold(pl.DataFrame([column for column in columns if column.null_count() < len(rows)]))
+        self._hold(pl.DataFrame([column for column in columns if _is_told(column)]))
 
     def _hold(self, frame: pl.DataFrame) -> None:
         self._frames.append(frame)
@@ -148,6 +148,11 @@ class Sink:
         frame.write_parquet(path)
         self._shards.append((path, frozenset(frame.columns)))
         self._frames, self._num_held = [], 0
+
+
+def _is_told(column: pl.Series) -> bool:
+    """Whether a column says anything. The reward does even when it is missing everywhere: nothing was scored."""
+    return column.name == "reward" or column.null_count() < len(column)
 
 
 def _kind(name: str) -> pl.DataType:
