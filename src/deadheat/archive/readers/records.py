@@ -14,7 +14,8 @@ from deadheat.archive.readers.sink import Sink
 from deadheat.archive.readers.source import Read, Samples, Source, records_of, step_of
 from deadheat.errors import ArchiveError
 
-_EVAL_WORDS = ("eval", "val", "valid", "validation", "test")
+_EVAL_WORDS = ("eval", "val", "valid", "validation")
+_FOLDERS = 3  # above a file that was named alone, looked at for its step and purpose
 
 Row = dict[str, object]
 
@@ -45,15 +46,17 @@ def purpose_of(name: str) -> str | None:
         >>> purpose_of("step_3/eval/all/traces.jsonl"), purpose_of("train_rollouts.jsonl"), purpose_of("7.jsonl")
         ('eval', 'train', None)
     """
-    words = name.lower().replace("-", "/").replace("_", "/").replace(".", "/").split("/")
-    if any(word.removesuffix("s") in _EVAL_WORDS for word in words):
+    parts = name.lower().replace(".", "/").split("/")
+    words = [word for part in parts for word in part.replace("-", "_").split("_")]
+    if "test" in parts or any(word.removesuffix("s") in _EVAL_WORDS for word in words):
         return "eval"
     return "train" if "train" in words else None
 
 
 def place_of(head: Head, source: Source, sink: Sink) -> Place:
     """A file as the place of its records."""
-    return Place(head=head, sink=sink, options=source.options, step=step_of(head.name), purpose=purpose_of(head.name))
+    where = head.name if "/" in head.name else "/".join(head.path.absolute().parts[-1 - _FOLDERS :])
+    return Place(head=head, sink=sink, options=source.options, step=step_of(where), purpose=purpose_of(where))
 
 
 def by_record(rows: Rows) -> Read:
