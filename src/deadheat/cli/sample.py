@@ -70,7 +70,7 @@ def sample(
     from deadheat.types import SamplingParams
 
     try:
-        options: dict[str, Any] = tomllib.loads("\n".join(map(_toml_line, set_ or [])))
+        options: dict[str, Any] = tomllib.loads("\n".join(map(toml_line, set_ or [])))
         temperatures = tuple(float(t) for t in temperature.split(","))
     except ValueError as error:
         raise ConfigError(
@@ -127,7 +127,7 @@ def sample(
     )
 
 
-def _toml_line(option: str) -> str:
+def toml_line(option: str) -> str:
     """`limit=20` and `name=abc` as TOML: a value that is not TOML by itself is taken as text."""
     import json
     import tomllib

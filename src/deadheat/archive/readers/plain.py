@@ -44,6 +44,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "token_ids": ("token_ids",),
     "unscored": ("unscored",),
 }
+TABLES = (Container.PARQUET, Container.CSV, Container.JSON_LINES, Container.JSON)
 _OURS = {"group": "group_id", "problem": "problem_id"}  # short names that --map takes
 _PLACE = ("run", "arm", "seed", "step", "temperature")  # one policy state
 _STOPS = {
@@ -58,7 +59,7 @@ _STOPS = {
 
 def is_plain(head: Head) -> bool:
     """Whether a table says enough by usual names."""
-    if head.container not in (Container.PARQUET, Container.CSV, Container.JSON_LINES, Container.JSON):
+    if head.container not in TABLES:
         return False
     found = columns_of(head.columns, {})
     return bool({"reward", "correct"} & found.keys()) and bool({"group_id", "problem_id", "prompt"} & found.keys())
@@ -170,16 +171,17 @@ def _as_text(value: Any) -> str | None:
 def _grouped(found: Mapping[str, str]) -> dict[str, pl.Expr]:
     """The group's address: policy state, then the log's name for it, else its problem, else its prompt's digest."""
     place = [pl.col(name).cast(pl.String).fill_null("?") for name in _PLACE if name in found]
+    digest = pl.col("prompt").map_elements(text_digest, return_dtype=pl.String)
+    told = {"problem_digest": digest} if "prompt" in found and "problem_digest" not in found else {}
     named = next((name for name in ("group_id", "problem_id") if name in found), None)
     if named is not None:
-        address = [*place, pl.col(named)]
-        return {"group_id": pl.concat_str(address, separator="/"), "recovered": pl.lit(Recovered.EXPLICIT.value)}
-    digest = pl.col("prompt").map_elements(text_digest, return_dtype=pl.String)
+        address = pl.concat_str([*place, pl.col(named)], separator="/")
+        return {"group_id": address, "recovered": pl.lit(Recovered.EXPLICIT.value), **told}
     return {
         "group_id": pl.concat_str([*place, digest.str.slice(0, 16)], separator="/"),
         "recovered": pl.lit(Recovered.PROMPT_TEXT.value),
         "problem_id": digest.str.slice(0, 16),
-        "problem_digest": digest,
+        **told,
     }
 
 
@@ -207,15 +209,17 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _address(row: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, Any]:
     place = [_short(row[name]) for name in _PLACE if name in found]
+    digest = text_digest(chat_text(row.get("prompt")) or "")
+    told = {"problem_digest": digest} if "prompt" in found and "problem_digest" not in found else {}
     named = next((name for name in ("group_id", "problem_id") if row.get(name) is not None), None)
     if named is not None:
-        return {"group_id": "/".join([*place, _short(row[named])]), "recovered": Recovered.EXPLICIT.value}
-    digest = text_digest(chat_text(row.get("prompt")) or "")
+        address = "/".join([*place, _short(row[named])])
+        return {"group_id": address, "recovered": Recovered.EXPLICIT.value, **told}
     return {
         "group_id": "/".join([*place, digest[:16]]),
         "recovered": Recovered.PROMPT_TEXT.value,
         "problem_id": digest[:16],
-        "problem_digest": digest,
+        **told,
     }
 
 

@@ -21,7 +21,7 @@ from deadheat.archive.readers.open_instruct import is_open_instruct, open_instru
 from deadheat.archive.readers.openrlhf import is_openrlhf, openrlhf_rows
 from deadheat.archive.readers.own import is_own, read_own
 from deadheat.archive.readers.packed import is_packed, packed_rows
-from deadheat.archive.readers.plain import is_plain, read_plain
+from deadheat.archive.readers.plain import TABLES, is_plain, read_plain
 from deadheat.archive.readers.prime_rl import is_prime_rl, read_prime_rl
 from deadheat.archive.readers.reasoning_gym import is_reasoning_gym, reasoning_gym_rows
 from deadheat.archive.readers.record import Archive, LogFormat, ReadOptions, ReadReport
@@ -81,6 +81,10 @@ def read(path: str | Path, *, options: ReadOptions = DEFAULTS) -> Archive:
     heads = _heads(place, options)
     format = _forced(options.format) if options.format else _found(heads, place, options)
     own = tuple(head for head in heads if _belongs(head, format, options))
+    if not own and format is LogFormat.PLAIN and options.map:
+        own = tuple(head for head in heads if head.problem is None and head.container in TABLES)[
+            :1
+        ]  # to say what it lacks
     if not own:
         raise ArchiveError(_nothing(heads, place))
     sink = Sink(options)
