@@ -394,3 +394,18 @@ def test_several_metrics_want_one_named(tmp_path):
         read(path)
     (row,) = read(path, options=ReadOptions(map={"reward": "rouge"})).rows.collect().to_dicts()
     assert (row["reward"], row["part:bleu"]) == (0.5, 0.25)
+
+
+def test_trl_advantages_betray_weights_that_the_file_does_not_hold(tmp_path):
+    # Weights (1, -2): rewards 1 - 2·0 = 1 and 2 - 2·1 = 0, whose plain sums are 1 and 3. The first earned the advantage.
+    folder = tmp_path / "completions"
+    folder.mkdir()
+    columns = {
+        "step": [1, 1], "prompt": ["a", "a"], "completion": ["x", "y"], "right": [1.0, 2.0], "long": [0.0, 1.0],
+        "advantage": [0.7, -0.7],
+    }  # fmt: skip
+    pl.DataFrame(columns).write_parquet(folder / "completions_00001.parquet")
+    warnings = read(tmp_path).report.warnings
+    assert any("in 1 of 1 groups the advantages do not rise with the reward" in line for line in warnings)
+    told = read(tmp_path, options=ReadOptions(map={"reward": "right"})).report.warnings
+    assert any("do not rise" in line for line in told)  # 1 < 2, and the advantages fall

@@ -19,6 +19,7 @@ from deadheat.archive.readers.source import Source, step_of, text_digest
 from deadheat.archive.readers.values import answer_text, chat_text
 from deadheat.errors import ArchiveError
 
+_NEAR = 1e-6  # how far advantages of equal rewards may differ: they are single precision
 _KNOWN = {"mode", "step", "prompt", "completion", "advantage", "image", "images", "__index_level_0__"}
 
 
@@ -34,6 +35,7 @@ def is_trl(head: Head) -> bool:
 def read_trl(source: Source, sink: Sink) -> None:
     """Every step's file."""
     previous: pl.DataFrame | None = None
+    num_runs = num_against = 0
     for head in source.heads:
         try:
             table = pl.read_parquet(head.path)
@@ -48,7 +50,15 @@ def read_trl(source: Source, sink: Sink) -> None:
             sink.refuse(head.name, "the same rows as the file before it: one generation that served several updates")
             continue
         previous = drawn
-        sink.add_frame(_rows(table, head, source, sink))
+        rows = _rows(table, head, source, sink)
+        num_runs += rows["group_id"].n_unique()
+        num_against += num_against_advantages(rows)
+        sink.add_frame(rows)
+    if num_against:
+        sink.warn(
+            f"in {num_against:,} of {num_runs:,} groups the advantages do not rise with the reward as read: its weights "
+            "are others, or it is another column. Name it with --map reward=COLUMN"
+        )
     if not any("mode" in head.columns for head in source.heads):
         sink.warn(
             "TRL writes the completions of an evaluation over those of the same training step; nothing marks them"
@@ -108,3 +118,18 @@ def _with_reward(frame: pl.DataFrame, components: pl.DataFrame) -> pl.DataFrame:
         reward=pl.when(unscored).then(None).otherwise(reward),
         unscored=pl.when(unscored).then(pl.lit("no reward function gave a score (NaN)")),
     )
+
+
+def num_against_advantages(rows: pl.DataFrame) -> int:
+    """Groups in which a higher reward has a lower advantage: the reward they were computed from was another.
+
+    Example:
+        >>> frame = {"group_id": ["a", "a", "b", "b"], "reward": [0, 1, 0, 1], "advantage": [-1.0, 1.0, 1.0, -1.0]}
+        >>> num_against_advantages(pl.DataFrame(frame))
+        1
+    """
+    if not {"reward", "advantage"} <= set(rows.columns):
+        return 0
+    known = rows.drop_nulls(["reward", "advantage"]).sort("group_id", "reward", "advantage")
+    falls = known.select("group_id", falls=pl.col("advantage").diff().over("group_id") < -_NEAR)
+    return falls.filter("falls")["group_id"].n_unique()
