@@ -66,7 +66,7 @@ def verdict_section(verdict: RaceVerdict, pair: PairVerdict) -> Section:
             Column(heading=pair.arm_b, unit="% right [95%]", align=_NUMBER),
             Column(heading="difference", unit="pp", align=_NUMBER),
             Column(heading="won–lost–tied", unit="items", align=_NUMBER),
-            Column(heading="p", unit="exact binomial", align=_NUMBER),
+            Column(heading="p", unit="exact", align=_NUMBER),
         ),
         rows=tuple(_seed_row(line) for line in lines),
         totals=(_seed_row(pooled_line(verdict, pair)),),

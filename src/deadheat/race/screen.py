@@ -43,7 +43,7 @@ def gain_lines(verdict: RaceVerdict) -> list[str]:
     for arm in verdict.arms:
         if arm.gain is not None:
             gain = arm.gain.interval
-            moved = "learned" if arm.gain.learned else "did not clear zero"
+            moved = "learned" if arm.gain.learned else "lost" if gain.high < 0 else "did not clear zero"
             lines.append(
                 f"{arm.arm} {moved}: {100 * arm.gain.before:.1f}% → {100 * arm.gain.after:.1f}%, gain "
                 f"{100 * gain.estimate:+.1f} pp [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]".replace("-", "−")

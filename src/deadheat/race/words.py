@@ -100,7 +100,8 @@ def notes_of(verdict: RaceVerdict, race: RaceConfig) -> list[str]:
         notes.append(
             f"{unscored:,} of {answers:,} final held-out answers are unscored and left out, never counted as wrong"
         )
-    notes.append(f"{unparsed:,} of {answers:,} final held-out answers had nothing to parse; they count as wrong")
+    if unparsed:
+        notes.append(f"{unparsed:,} of {answers:,} final held-out answers had nothing to parse; they count as wrong")
     return notes
 
 
