@@ -24,6 +24,7 @@ docs: env ## examples in docstrings, and that the pages say of the code what the
 bench: env ## ratios against named peers and slow twins, with machine facts
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/stats.py
+	$(BIN)/python benchmarks/audit.py
 
 env: $(VENV)/.installed
 
