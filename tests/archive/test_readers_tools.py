@@ -122,7 +122,7 @@ def test_prime_rl_reward_is_the_weighted_sum_and_the_token_path_is_root_to_leaf(
     assert row["prompt"] == "user: 2+2?"
     assert (row["prompt_length"], row["token_ids"], row["length"]) == (2, [20, 21, 30, 40], 3)  # 30 is the tool's
     assert (row["step"], row["policy_version"], row["purpose"], row["stop"]) == (4, 3, "train", "cap")
-    assert (row["group_id"], row["advantage"]) == ("train/math/g1", 0.5)
+    assert (row["group_id"], row["advantage"]) == ("train/4/math/g1", 0.5)
 
 
 def test_a_branching_tree_is_one_rollout_along_its_last_leaf(tmp_path):

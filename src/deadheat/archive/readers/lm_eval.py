@@ -7,7 +7,7 @@ the reward, or the one that is named; all are parts.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deadheat.archive.readers.head import Head
@@ -76,34 +76,36 @@ def _refuse_choice(filters: set[str], head: Head, source: Source) -> None:
 def _rows(record: Mapping[str, Any], place: Place) -> Iterator[Row]:
     metrics = metrics_of(record)
     name = _chosen(metrics, place)
-    texts = _texts(record)
     value = metrics.get(name) if name else None
-    listed = isinstance(value, list) and len(value) == len(texts) > 1
-    if len(texts) > 1 and not listed:
+    texts = _texts(record)
+    grades = value if isinstance(value, list) and len(value) == len(texts) else [value]
+    if len(grades) < len(texts):
         place.sink.warn("the log grades each document, not its repeats: they are read without rewards")
     named = _TASK.search(place.name.rpartition("/")[2])
     prompt = _prompt(record)
-    for sample, text in enumerate(texts):
-        own = value[sample] if listed and isinstance(value, list) else value
-        given = (
-            scored(own) if listed or len(texts) == 1 else {"unscored": "the log grades the document, not this repeat"}
-        )
-        grade = number_of(own) if name in _USUAL and given.get("reward") is not None else None
-        yield {
-            "task": named[1] if named else None,
-            "purpose": "eval",
-            "problem_id": item_of(record),
-            "problem_digest": text_digest(prompt or ""),
-            "group_id": f"{place.name}/{item_of(record)}",
-            "recovered": Recovered.EXPLICIT.value,
-            "sample": sample,
-            "prompt": prompt,
-            "reference": record.get("target"),
-            "completion": text,
-            "correct": bool(grade) if grade in (0.0, 1.0) else None,
-            **given,
-            **(parts_of(metrics) if len(texts) == 1 else {}),
-        }
+    common: Row = {
+        "task": named[1] if named else None,
+        "purpose": "eval",
+        "problem_id": item_of(record),
+        "problem_digest": text_digest(prompt or ""),
+        "group_id": f"{place.name}/{item_of(record)}",
+        "recovered": Recovered.EXPLICIT.value,
+        "prompt": prompt,
+        "reference": record.get("target"),
+    }
+    if len(grades) < len(texts):
+        ungraded: Row = {"reward": None, "unscored": "the log grades the document, not this repeat"}
+        yield from (common | ungraded | {"sample": sample, "completion": text} for sample, text in enumerate(texts))
+        return
+    for sample, (text, grade) in enumerate(zip(texts, grades, strict=True)):
+        attempt: Row = {"sample": sample, "completion": text, "correct": _correct(name, grade), **scored(grade)}
+        alone = {"answer": _answer(record), **parts_of(metrics)} if len(texts) == 1 else {}
+        yield common | attempt | alone
+
+
+def _correct(metric: str | None, grade: Any) -> bool | None:
+    number = number_of(grade)
+    return bool(number) if metric in _USUAL and number in (0.0, 1.0) else None
 
 
 def _chosen(metrics: Mapping[str, Any], place: Place) -> str | None:
@@ -120,12 +122,17 @@ def _chosen(metrics: Mapping[str, Any], place: Place) -> str | None:
 def _texts(record: Mapping[str, Any]) -> list[str | None]:
     """The answers of one request; several requests are the choices of one question, answered once."""
     answers = record["resps"]
-    if isinstance(answers, Sequence) and len(answers) == 1 and isinstance(answers[0], list):
+    if isinstance(answers, list) and len(answers) == 1 and isinstance(answers[0], list) and answers[0]:
         repeats = answers[0]
-        if len(repeats) > 1 and all(isinstance(text, str) for text in repeats):
+        if all(isinstance(text, str) for text in repeats):
             return [chat_text(text) for text in repeats]
-    filtered = record.get("filtered_resps", answers)
-    return [chat_text(filtered[0] if isinstance(filtered, list) and len(filtered) == 1 else filtered)]
+    return [_answer(record)]
+
+
+def _answer(record: Mapping[str, Any]) -> str | None:
+    """What the filter made of it."""
+    filtered = record.get("filtered_resps", record["resps"])
+    return chat_text(filtered[0] if isinstance(filtered, list) and len(filtered) == 1 else filtered)
 
 
 def _prompt(record: Mapping[str, Any]) -> str | None:

@@ -1,10 +1,11 @@
-"""prime-rl: `rollouts/step_N/{train,eval}/{all,effective}/traces.jsonl`, one episode per line.
+"""prime-rl: `rollouts/step_N/{train,eval}/{all,effective}/traces.jsonl`, one episode per line, and verifiers since 0.4.
 
 An episode holds several traces, one for each agent that took part; those whose agent is trained are rollouts. A trace is
 a tree of messages: each node holds the tokens that its message adds, and a token path is root to leaf. A rollout is the
 path to its last leaf; what other leaves there are is said. The reward is Σ score × weight over the named rewards; a reward
 that is null was not scored, and neither is the sum. `effective` holds what is left of `all` after filtering: where both are
-there, `all` is read. Groups are `group.id` within the environment (and agent, where several are trained).
+there, `all` is read. Groups are `group.id` (in evaluations of verifiers, which have none, the task) within step and
+environment, and agent where several are trained.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,24 +74,30 @@ def _row(episode: Mapping[str, Any], trace: Mapping[str, Any], place: Place, *, 
     if len(leaves) > 1:
         place.sink.warn("some traces branch: their text and tokens are those of the last leaf's path")
     path = _path(nodes, leaves[-1]) if leaves else None
-    task = trace.get("task") or {}
+    task, config = trace.get("task") or {}, (trace.get("agent") or {}).get("config") or {}
     prompt = chat_text(list(path.messages)) if path else None
     digest = text_digest(prompt or str(task.get("data")))
     step = integer_of(work.get("step"))
+    step = place.step if step is None else step
     env_name = env.get("name") or env.get("id")
-    group = (episode.get("group") or {}).get("id") or episode.get("id")
-    address = [place.purpose, env_name, group, _agent(trace) if several else None]
+    named = (episode.get("group") or {}).get("id") or task.get("key") or task.get("hash")
+    group = named or digest[:16]
+    purpose = place.purpose or work.get("type") or run.get("type")
+    address = [purpose, step, env_name, group, _agent(trace) if several else None]
     return {
         "run": run.get("name") or run.get("id"),
-        "step": place.step if step is None else step,
-        "purpose": place.purpose or run.get("type"),
+        "step": step,
+        "purpose": purpose,
         "task": env_name,
         "policy_version": (work.get("policy") or {}).get("start"),
         "problem_id": str(task.get("key") or task.get("hash") or digest[:16]),
         "problem_digest": digest,
         "group_id": "/".join(str(part) for part in address if part is not None),
-        "recovered": Recovered.EXPLICIT.value if episode.get("group") else Recovered.PROMPT_TEXT.value,
+        "recovered": Recovered.EXPLICIT.value if named else Recovered.PROMPT_TEXT.value,
         "prompt": prompt,
+        "reference": (task.get("data") or {}).get("answer"),
+        "temperature": (config.get("sampling") or {}).get("temperature"),
+        "checkpoint": config.get("model"),
         "category": "error" if trace.get("errors") or not episode.get("ok", True) else None,
         "stop": _stop(trace, nodes),
         **(_of_path(path) if path else {}),

@@ -132,7 +132,7 @@ def answer_text(messages: Any) -> str | None:
 
 def _said(message: Mapping[str, Any]) -> str:
     content = message.get("content")
-    pieces = content if isinstance(content, list) else [content]
+    pieces = [message.get("reasoning_content"), *(content if isinstance(content, list) else [content])]
     said = "".join(str(_piece(piece)) for piece in pieces if piece is not None)
     calls = message.get("tool_calls")
     return said + (f"\n{text_of(calls)}" if calls else "")
