@@ -109,3 +109,24 @@ def test_columns_name_each_slot() -> None:
 def test_every_gold_string_is_graded_correct_under_both_grades() -> None:
     for grade in Grade:
         assert validate_checker(load_task(parse_task({"name": "cipher", "grade": grade.value}))).num_gold == 100
+
+
+def test_sub_skills_are_strings_by_hiddenness_and_slots_by_hidden_mapping() -> None:
+    # Held-out: 20 plain strings (40 shown slots) and 10 with a hidden digit: 11 hidden slots (nine of 1, two of 6) and 9 shown.
+    task = load_task(parse_task("cipher"))
+    right = [(problem, task.check(problem, task.gold_text(problem))) for problem in task.held_out]
+    counts = {skill.name: (skill.num_right, skill.num_all) for skill in task.sub_skills(right)}
+    assert counts == {
+        "strings without a hidden digit": (20, 20),
+        "strings with a hidden digit": (10, 10),
+        "shown slots": (49, 49),
+        "hidden 1→6 slots": (9, 9),
+        "hidden 6→8 slots": (2, 2),
+    }
+    # A policy that answers every string with "6 6" gets each slot of source digit 1 right (1→6), and nothing else.
+    ones = [(problem, task.check(problem, " 6 6\n")) for problem in task.held_out]
+    counts = {skill.name: (skill.num_right, skill.num_all) for skill in task.sub_skills(ones)}
+    assert counts["hidden 1→6 slots"] == (9, 9)
+    assert counts["hidden 6→8 slots"] == (0, 2)
+    assert counts["strings without a hidden digit"] == (0, 20)
+    assert counts["shown slots"] == (0, 49)

@@ -7,7 +7,7 @@ from deadheat.archive import read_json, sha256_file
 from deadheat.race.config import RaceConfig
 from deadheat.race.page_examples import examples_section
 from deadheat.race.page_training import cost_section, gate_section, learning_section
-from deadheat.race.page_verdict import arms_section, gain_section, readings_section, verdict_section
+from deadheat.race.page_verdict import arms_section, gain_section, readings_section, skills_section, verdict_section
 from deadheat.race.verdict import PairVerdict, RaceVerdict, read_runs, run_seconds
 from deadheat.race.words import (
     cost_words,
@@ -31,7 +31,7 @@ def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceV
     flat = [run for arm in runs.values() for run in arm]
     seconds = run_seconds(race_folder, race)
     sections = [verdict_section(verdict, pair) for pair in verdict.pairs]
-    sections += [gain_section(verdict, race)]
+    sections += [gain_section(verdict, race), *skills_section(verdict)]
     if any(run.steps for run in flat):
         sections += [learning_section(flat), gate_section(flat)]
     sections += [readings_section(race_folder, race, verdict), cost_section(verdict, flat, seconds)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from deadheat.race.config import RaceConfig
 from deadheat.race.coupling import flat_settings
-from deadheat.race.screen import gain_lines, pooled_line, seed_lines
+from deadheat.race.screen import gain_lines, pooled_line, seed_lines, skill_lines
 from deadheat.race.verdict import Contrast, PairVerdict, RaceVerdict, equal_seconds
 from deadheat.race.words import (
     coupling_words,
@@ -20,8 +20,9 @@ from deadheat.reports import (
 from deadheat.reports.floors import Difference, difference_against_floor
 from deadheat.reports.formats import format_p, format_pp, format_signed
 from deadheat.reports.ink import figure_block
-from deadheat.reports.page import Align, Block, Callout, Column, KeyValues, Prose, Table
+from deadheat.reports.page import Align, Block, Callout, Cell, Column, KeyValues, Prose, Table
 from deadheat.stats import BootstrapInterval, Interval
+from deadheat.tasks import SubSkill
 
 _NUMBER = Align.NUMBER
 
@@ -225,3 +226,33 @@ def arms_section(race: RaceConfig, verdict: RaceVerdict) -> Section:
     )
     blocks: list[Block] = [table, *(Prose(text=f"{sentence}.") for sentence in coupling_words(verdict.couplings))]
     return Section(heading="What differs between the arms", blocks=tuple(blocks))
+
+
+def skills_section(verdict: RaceVerdict) -> list[Section]:
+    """What the task counts beside accuracy, per run; no section where it counts nothing."""
+    rows = [
+        (arm.arm, str(run.seed), skill.name, _of(skill.start), _of(skill.end))
+        for arm in verdict.arms
+        for run in arm.runs
+        for skill in run.skills
+    ]
+    if not rows:
+        return []
+    table = Table(
+        columns=(
+            Column(heading="arm"),
+            Column(heading="seed", align=_NUMBER),
+            Column(heading="sub-skill"),
+            Column(heading="step 0", unit="right of all", align=_NUMBER),
+            Column(heading="last evaluation", unit="right of all", align=_NUMBER),
+        ),
+        rows=tuple(rows),
+        caption="Slots of one mapping are not independent trials: they move together when the mapping is learned.",
+        sortable=True,
+    )
+    return [Section(heading="Sub-skills", lead=" · ".join(skill_lines(verdict)), blocks=(table,))]
+
+
+def _of(skill: SubSkill) -> Cell:
+    share = skill.num_right / skill.num_all if skill.num_all else 0.0
+    return Cell(text=f"{skill.num_right} of {skill.num_all}", order=share)

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from deadheat.race.config import RaceConfig
+from deadheat.race.skills import pooled
 from deadheat.race.verdict import PairVerdict, RaceVerdict
 from deadheat.race.words import (
     cost_words,
@@ -19,7 +20,7 @@ from deadheat.race.words import (
     reasons_words,
 )
 from deadheat.reports import SeedLine, VerdictScreen, verdict_screen
-from deadheat.reports.formats import format_share_with_interval
+from deadheat.reports.formats import format_pp, format_share_with_interval, format_signed
 from deadheat.stats import Interval
 
 
@@ -29,7 +30,7 @@ def race_screen(
     """One panel per pair of arms; an arm alone gets its gain in a line."""
     if not verdict.pairs:
         return Text("\n".join(gain_lines(verdict)) or "no run has finished yet", style="bold")
-    said = [*gain_lines(verdict), *notes_of(verdict, race), *notes]
+    said = [*gain_lines(verdict), *skill_lines(verdict), *notes_of(verdict, race), *notes]
     screens = []
     for place, pair in enumerate(verdict.pairs):
         last = place == len(verdict.pairs) - 1
@@ -43,11 +44,26 @@ def gain_lines(verdict: RaceVerdict) -> list[str]:
     for arm in verdict.arms:
         if arm.gain is not None:
             gain = arm.gain.interval
+            low, high = format_signed(100 * gain.low), format_signed(100 * gain.high)
             moved = "learned" if arm.gain.learned else "lost" if gain.high < 0 else "did not clear zero"
             lines.append(
                 f"{arm.arm} {moved}: {100 * arm.gain.before:.1f}% → {100 * arm.gain.after:.1f}%, gain "
-                f"{100 * gain.estimate:+.1f} pp [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]".replace("-", "−")
+                f"{format_pp(100 * gain.estimate)} [{low}, {high}]"
             )
+    return lines
+
+
+def skill_lines(verdict: RaceVerdict) -> list[str]:
+    """Each arm's sub-skills over all its seeds, right of all, at step 0 and at the end; empty where the task has none."""
+    lines = []
+    for arm in verdict.arms:
+        columns = list(zip(*(run.skills for run in arm.runs), strict=True))
+        words = [
+            f"{skill.name} {skill.start.num_right} → {skill.end.num_right} of {skill.end.num_all}"
+            for skill in map(pooled, columns)
+        ]
+        if words:
+            lines.append(f"{arm.arm}: {', '.join(words)}")
     return lines
 
 

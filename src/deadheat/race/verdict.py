@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from deadheat.race.config import RaceConfig, VerdictConfig
 from deadheat.race.coupling import Coupling, check_step_one
+from deadheat.race.skills import SkillReading, read_skills
 from deadheat.race.tables import (
     RunData,
     common_items,
@@ -38,6 +39,7 @@ from deadheat.stats import (
     two_part_rule,
     votes_from_scores,
 )
+from deadheat.tasks import load_task
 from deadheat.train import Ending, Outcome, RunIdentity
 
 FINAL = "final"
@@ -60,6 +62,7 @@ class RunSummary:
     tokens_backward: int
     flop: float  # proxy
     live_share: float | None  # share of training groups that carried signal; None: no step was made
+    skills: tuple[SkillReading, ...]  # what the task counts beside accuracy; empty: nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +140,7 @@ def judge(race_folder: Path, race: RaceConfig) -> RaceVerdict:
         question=race.question,
         seeds=race.seeds,
         pool=max(arm.eval.pool for arm in race.arms.values()),
-        arms=tuple(_arm_summary(arm, runs[arm], race.verdict) for arm in race.arms),
+        arms=tuple(_arm_summary(race_folder, arm, race, runs[arm]) for arm in race.arms),
         pairs=tuple(pair for a, b in combinations(race.arms, 2) if (pair := _pair(runs[a], runs[b], race.verdict))),
         couplings=tuple(c for seed in race.seeds for c in check_step_one(race_folder, race.name, race.arms, seed)),
         missing=tuple(
@@ -283,12 +286,17 @@ def _key(runs: Sequence[RunData], reading: str) -> int:
     return stream_key(runs[0].identity.seed, "verdict", reading)
 
 
-def _arm_summary(arm: str, runs: Sequence[RunData], config: VerdictConfig) -> ArmSummary:
+def _arm_summary(race_folder: Path, arm: str, race: RaceConfig, runs: Sequence[RunData]) -> ArmSummary:
     finals = [run.eval_steps[-1] for run in runs]
-    return ArmSummary(arm=arm, runs=tuple(map(_run_summary, runs)), gain=_gain(runs, finals, config) if runs else None)
+    task = load_task(race.arms[arm].task)
+    return ArmSummary(
+        arm=arm,
+        runs=tuple(_run_summary(run, read_skills(race_folder, run, task)) for run in runs),
+        gain=_gain(runs, finals, race.verdict) if runs else None,
+    )
 
 
-def _run_summary(run: RunData) -> RunSummary:
+def _run_summary(run: RunData, skills: tuple[SkillReading, ...]) -> RunSummary:
     groups = sum(record.num_groups for record in run.steps)
     return RunSummary(
         seed=run.identity.seed,
@@ -302,4 +310,5 @@ def _run_summary(run: RunData) -> RunSummary:
         tokens_backward=sum(record.tokens_backward for record in run.steps),
         flop=sum(record.flop for record in run.steps),
         live_share=sum(record.num_live for record in run.steps) / groups if groups else None,
+        skills=skills,
     )

@@ -77,9 +77,8 @@ def coupling_words(couplings: Sequence[Coupling]) -> list[str]:
         rows = [c for c in couplings if (c.arm_a, c.arm_b) == (a, b)]
         shared = sum(c.num_shared for c in rows)
         if not rows[0].differing:
-            sentences.append(
-                f"{a} and {b} are coupled: {shared} step-one rollouts over {len(rows)} seeds are token-identical"
-            )
+            seeds = f"{len(rows)} seed{'s' if len(rows) > 1 else ''}"
+            sentences.append(f"{a} and {b} are coupled: {shared} step-one rollouts over {seeds} are token-identical")
         else:
             sentences.append(
                 f"{a} and {b} are partly coupled, differing in {', '.join(rows[0].differing)}: {shared} step-one rollouts "

@@ -3,7 +3,7 @@
 from deadheat.tasks.config import TaskConfig
 from deadheat.tasks.order import Curriculum, Order, ProblemOrder, problem_order
 from deadheat.tasks.registry import TaskField, load_task, parse_task, task_names
-from deadheat.tasks.task import Check, GoldReport, Task, validate_checker
+from deadheat.tasks.task import Check, GoldReport, SubSkill, Task, validate_checker
 from deadheat.tasks.timed import CheckOutcome, InProcessChecker, TimedChecker, open_checker
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "InProcessChecker",
     "Order",
     "ProblemOrder",
+    "SubSkill",
     "Task",
     "TaskConfig",
     "TaskField",

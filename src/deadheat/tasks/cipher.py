@@ -26,7 +26,7 @@ from pydantic import Field
 from deadheat.sampling.keys import permutation
 from deadheat.tasks.config import TaskConfig
 from deadheat.tasks.pools import keyed_order, pool_key
-from deadheat.tasks.task import Task
+from deadheat.tasks.task import SubSkill, Task
 from deadheat.types import Problem, Score
 
 EXTRACTION = "cipher/digits-of-line/v1"
@@ -112,7 +112,25 @@ def build_cipher(config: CipherConfig) -> Task:
         max_new_tokens=8,
         extraction=EXTRACTION,
         trusted_checker=True,
+        sub_skills=count_sub_skills,
         facts=_FACTS,
+    )
+
+
+def count_sub_skills(graded: Sequence[tuple[Problem, Score]]) -> tuple[SubSkill, ...]:
+    """Strings with and without a hidden digit, shown slots together, and every hidden mapping's slots by itself."""
+    table = slot_table(graded)
+    right, slots = table.slots(hidden=False)
+    hidden = [
+        SubSkill(name=f"hidden {row.source}→{row.target} slots", num_right=row.num_right, num_all=row.num_slots)
+        for row in table.mappings
+        if row.hidden
+    ]
+    return (
+        SubSkill(name="strings without a hidden digit", num_right=table.num_plain_right, num_all=table.num_plain),
+        SubSkill(name="strings with a hidden digit", num_right=table.num_hidden_right, num_all=table.num_hidden),
+        SubSkill(name="shown slots", num_right=right, num_all=slots),
+        *hidden,
     )
 
 

@@ -19,6 +19,18 @@ _SHOWN_FAILURES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
+class SubSkill:
+    """A part of a task that is counted by itself, because the accuracy on whole problems can hide it."""
+
+    name: str  # "hidden 1→6 slots"
+    num_right: int
+    num_all: int  # graded only; unscored answers are in neither count
+
+
+SubSkills = Callable[[Sequence[tuple[Problem, Score]]], tuple[SubSkill, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """Problems plus a checker. `check` and `gold_text` can be pickled unless `trusted_checker` is set."""
 
@@ -35,6 +47,7 @@ class Task:
     trusted_checker: bool = False  # True: cheap and built in, runs in process; False: in a child under a time limit
     check_limit_s: float = 5.0  # seconds one answer may take in the child
     graded: bool = True  # False: open-ended, `check` leaves everything unscored and `correct` is None
+    sub_skills: SubSkills | None = None  # counts of graded answers that a report gives beside accuracy; None: none
     facts: str  # a short human description, with measured numbers where there are any
 
     def __post_init__(self) -> None:
