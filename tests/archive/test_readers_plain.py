@@ -152,3 +152,17 @@ def test_the_order_of_lines_changes_no_group(tmp_path_factory, order):
     straight = read(write_lines(folder / "a.jsonl", records))
     mixed = read(write_lines(folder / "b.jsonl", [records[n] for n in order]))
     assert rewards_by_group(straight.rows) == rewards_by_group(mixed.rows)
+
+
+def test_a_record_of_lists_is_a_group_and_a_list_of_rewards_beside_one_text_is_per_token(tmp_path):
+    groups = [
+        {"id": 1, "idx": 7, "completion": ["a", "b"], "rewards": [1.0, 0.0]},
+        {"id": 2, "idx": 8, "completion": ["c", "d", "e"], "rewards": [0.0, 0.5, 1.0]},
+    ]
+    tokens = [{"id": 1, "idx": 7, "completion": "a b c", "rewards": [0.0, 0.25, 0.5]}]
+    for name, records, wanted in (("g", groups, [[1.0, 0.0], [0.0, 0.5, 1.0]]), ("t", tokens, [[0.75]])):
+        pl.DataFrame(records).write_parquet(tmp_path / f"{name}.parquet")
+        for path in (write_lines(tmp_path / f"{name}.jsonl", records), tmp_path / f"{name}.parquet"):
+            frame = read(path).rows.collect()
+            assert list(frame.group_by("group_id", maintain_order=True).agg("reward")["reward"].to_list()) == wanted
+            assert frame["problem_id"].unique().sort().to_list() == ["7", "8"][: len(wanted)]

@@ -3,6 +3,9 @@
 Columns are found by their usual names or named with `--map ours=theirs`. The group is the log's own group column, else
 its problem column within arm, seed and step, else equal prompt text within those. Parquet and CSV are scanned where they
 lie; JSON is read through shards.
+
+A record whose reward and completion are both lists of one length holds a whole group: one rollout per element. A list of
+rewards beside one completion is per token, and is summed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -125,6 +128,7 @@ def _scan(head: Head, found: Mapping[str, str], sink: Sink) -> None:
             head.path, separator=head.separator, infer_schema=False, encoding="utf8-lossy", truncate_ragged_lines=True,
             row_index_name="_row", row_index_offset=1, glob=False,
         )  # fmt: skip
+    frame = _unpacked(frame, found)
     schema = frame.collect_schema()
     frame = frame.select(
         *(_typed(ours, theirs, schema[theirs]) for ours, theirs in found.items()),
@@ -138,6 +142,16 @@ def _scan(head: Head, found: Mapping[str, str], sink: Sink) -> None:
         missing = pl.col("reward").is_null()
         frame = frame.with_columns(unscored=pl.when(missing).then(pl.lit("there is no reward, or it is no number")))
     sink.add_lazy(frame.with_columns(**_grouped(found)), [head.name])
+
+
+def _unpacked(frame: pl.LazyFrame, found: Mapping[str, str]) -> pl.LazyFrame:
+    """One row per attempt, where a row holds a group."""
+    schema = frame.collect_schema()
+    lists = [theirs for theirs in dict.fromkeys(found.values()) if schema[theirs].base_type() is pl.List]
+    packed = {found.get("reward", found.get("correct")), found.get("completion")}
+    if not packed <= set(lists):
+        return frame
+    return frame.explode(lists)
 
 
 def _typed(ours: str, theirs: str, dtype: pl.DataType) -> pl.Expr:
@@ -154,7 +168,9 @@ def _typed(ours: str, theirs: str, dtype: pl.DataType) -> pl.Expr:
         )
     elif dtype == pl.String and kind.is_numeric():
         column = column.str.strip_chars().cast(pl.Float64, strict=False)
-    if dtype.is_nested() and not kind.is_nested():
+    if dtype.base_type() is pl.List and kind == pl.Float64():
+        column = column.list.sum()
+    elif dtype.is_nested() and not kind.is_nested():
         column = column.map_elements(_as_text, return_dtype=pl.String)
     if kind == pl.Float64():
         column = column.cast(pl.Float64, strict=False)
@@ -187,19 +203,29 @@ def _grouped(found: Mapping[str, str]) -> dict[str, pl.Expr]:
 
 def _records(head: Head, found: Mapping[str, str], source: Source, sink: Sink) -> None:
     samples = Samples()
+    if "reward" not in found:
+        sink.warn("there is no reward column: the grade stands for it, 1 for right and 0 for wrong")
     for record in records_of(head, source, sink):
-        row: dict[str, Any] = {ours: record.value.get(theirs) for ours, theirs in found.items()}
-        if "reward" in found:
-            row |= scored(row["reward"])
-        else:
-            sink.warn("there is no reward column: the grade stands for it, 1 for right and 0 for wrong")
-            row |= scored(row["correct"])
-        row |= _address(row, found)
-        if "stop" in row:
-            row["stop"] = _STOPS.get(str(row["stop"]), row["stop"])
-        row.setdefault("sample", samples.next(row["group_id"]))
-        row |= {"source_file": head.name, "source_row": record.number}
-        sink.add(row | _texts(row))
+        for row in _attempts({ours: record.value.get(theirs) for ours, theirs in found.items()}):
+            row |= scored(row["reward"] if "reward" in found else row["correct"])
+            row |= _address(row, found)
+            if "stop" in row:
+                row["stop"] = _STOPS.get(str(row["stop"]), row["stop"])
+            row.setdefault("sample", samples.next(row["group_id"]))
+            row |= {"source_file": head.name, "source_row": record.number}
+            sink.add(row | _texts(row))
+
+
+def _attempts(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The row itself, or one for each element where reward and completion are lists of one length."""
+    rewards, texts = row.get("reward", row.get("correct")), row.get("completion")
+    if not isinstance(rewards, list) or not isinstance(texts, list) or len(rewards) != len(texts):
+        return [row]
+    if texts and isinstance(texts[0], Mapping):  # one conversation, with a reward per message
+        return [row]
+    size = len(rewards)
+    lists = {name: value for name, value in row.items() if isinstance(value, list) and len(value) == size}
+    return [row | {name: value[index] for name, value in lists.items()} for index in range(size)]
 
 
 def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
