@@ -112,7 +112,7 @@ def test_every_gold_string_is_graded_correct_under_both_grades() -> None:
 
 
 def test_sub_skills_are_strings_by_hiddenness_and_slots_by_hidden_mapping() -> None:
-    # Held-out: 20 plain strings (40 shown slots) and 10 with a hidden digit: 11 hidden slots (nine of 1, two of 6) and 9 shown.
+    # Held-out: 20 plain strings (40 shown slots); 10 others with 11 hidden slots (nine of 1, two of 6) and 9 shown ones.
     task = load_task(parse_task("cipher"))
     right = [(problem, task.check(problem, task.gold_text(problem))) for problem in task.held_out]
     counts = {skill.name: (skill.num_right, skill.num_all) for skill in task.sub_skills(right)}
