@@ -105,7 +105,7 @@ def test_what_is_no_log_is_described(tmp_path):
     with pytest.raises(ArchiveError, match="holds no file"):
         read(tmp_path)
     (tmp_path / "notes.md").write_text("hello", encoding="utf-8")
-    with pytest.raises(ArchiveError, match=r"notes\.md is of an unknown kind"):
+    with pytest.raises(ArchiveError, match=r"notes\.md: of an unknown kind"):
         read(tmp_path)
 
 

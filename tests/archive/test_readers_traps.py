@@ -1,5 +1,6 @@
 """What goes wrong in real logs, one test each: nothing is guessed, and what is not read is said."""
 
+import gzip
 import json
 import pickle
 import struct
@@ -211,6 +212,22 @@ def test_a_line_of_two_gigabytes_is_passed_over_in_bounded_memory(tmp_path):
     assert archive.report.refused[0].where == "3.jsonl, line 2"
     assert archive.report.refused[0].reason.startswith("2,147,483,661 bytes long; wanted at most 16,777,216")
     assert peak < 64 * 2**20
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_what_stands_before_a_damaged_place_of_a_compressed_file_is_read(tmp_path, pack):
+    lines = "".join(json.dumps(record) + "\n" for record in verl([(f"p{n}", 1) for n in range(40_000)]))
+    path = tmp_path / "3.jsonl"
+    path.write_bytes(pack(lines.encode())[:-40])
+    report = read(path, options=ReadOptions(group_size=1)).report
+    assert 20_000 < report.num_rows < 40_000
+    assert report.num_refused >= 1
+
+
+def test_names_that_look_like_patterns_are_names(tmp_path):
+    for step in (1, 2):
+        write_trl(tmp_path / "[run] *", step, ["a"] * 2, {"r": [1.0, 0.0]})
+    assert read(tmp_path).report.num_rows == 4
 
 
 class Bomb:

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import zstandard
 
-from deadheat.archive.readers.stream import json_document, lines_of, open_bytes
+from deadheat.archive.readers.stream import blocks_of, json_document, lines_of, open_bytes
 from deadheat.errors import ArchiveError
 
 _PARQUET_MAGIC = b"PAR1"
@@ -66,7 +66,7 @@ def head_of(path: Path, name: str, *, limit_bytes: int) -> Head:
 
 def _head(path: Path, name: str, limit_bytes: int) -> Head:
     with open_bytes(path) as stream:
-        start = stream.read(4096)
+        start = next(blocks_of(stream), b"")[:4096]
     if not start:
         return Head(path=path, name=name, container=Container.EMPTY)
     if start[:4] == _PARQUET_MAGIC:
@@ -95,8 +95,10 @@ def _suffix(path: Path) -> str:
 
 def _parquet(path: Path, name: str) -> Head:
     try:
-        metadata = pl.read_parquet_metadata(path)
-        columns = frozenset(pl.read_parquet_schema(path))
+        with path.open("rb") as file:  # a path may hold what would be read as a pattern
+            metadata = pl.read_parquet_metadata(file)
+            file.seek(0)
+            columns = frozenset(pl.read_parquet_schema(file))
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = f"no whole Parquet file ({error}); its writer died or is still writing"
         return Head(path=path, name=name, container=Container.PARQUET, problem=reason)
@@ -144,6 +146,8 @@ def _document(path: Path, name: str, limit_bytes: int) -> Head:
         value = json_document(path, limit_bytes=limit_bytes)
     except ArchiveError as error:
         return Head(path=path, name=name, container=Container.JSON, problem=str(error))
+    if not value:
+        return Head(path=path, name=name, container=Container.EMPTY)
     listed = isinstance(value, list)
     first = next((item for item in value if isinstance(item, dict)), {}) if listed else value
     first = first if isinstance(first, dict) else {}

@@ -33,7 +33,8 @@ def read_own(source: Source, sink: Sink) -> None:
             raise ArchiveError(
                 f"{head.name} has schema version {version}, newer than {SCHEMA_VERSION}. Upgrade deadheat."
             )
-        schema = pl.read_parquet_schema(head.path)
+        with head.path.open("rb") as file:
+            schema = pl.read_parquet_schema(file)
         alike.setdefault(tuple((name, str(kind)) for name, kind in schema.items()), []).append(head)
     for heads in alike.values():
         _scan(heads, sink)

@@ -180,7 +180,7 @@ def _belongs(head: Head, format: LogFormat, options: ReadOptions) -> bool:
 
 def _nothing(heads: list[Head], place: Path) -> str:
     seen = [
-        f"{head.name} is {head.problem or head.container.value}"
+        f"{head.name}: {head.problem or head.container.value}"
         + (f" with {', '.join(sorted(head.columns)[:8])}" if head.columns else "")
         for head in heads[:_SHOWN]
     ]

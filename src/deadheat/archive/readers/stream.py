@@ -60,10 +60,16 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             yield raw
 
 
+def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """A stream's bytes as they come: what stands before a damaged place is given before the error is raised."""
+    read = getattr(stream, "read1", stream.read)
+    return iter(lambda: read(_BLOCK_BYTES), b"")
+
+
 def lines_of(stream: IO[bytes], *, limit_bytes: int) -> Iterator[Line]:
     """The lines of a stream; memory stays below the limit plus one block."""
     held, size, number = bytearray(), 0, 1
-    for block in iter(lambda: stream.read(_BLOCK_BYTES), b""):
+    for block in blocks_of(stream):
         pieces = block.split(b"\n")
         for piece in pieces[:-1]:
             held, size = _extended(held, size, piece, limit_bytes)
@@ -143,7 +149,7 @@ def parse_document(stream: IO[bytes], where: str, *, limit_bytes: int) -> Any:
     """The one JSON value of a stream; too long, cut off or no JSON is an `ArchiveError`."""
     held = io.BytesIO()
     try:
-        for block in iter(lambda: stream.read(_BLOCK_BYTES), b""):
+        for block in blocks_of(stream):
             held.write(block)
             if held.tell() > limit_bytes:
                 raise ArchiveError(f"{where} is longer than {limit_bytes:,} bytes. Raise the line limit to read it")

@@ -90,7 +90,7 @@ def _rows(head: Head, source: Source, sink: Sink) -> Iterator[dict[str, Any]]:
 
 def _records(head: Head, source: Source, sink: Sink) -> Iterable[Mapping[str, Any]]:
     if head.container is Container.PARQUET:
-        return pl.read_parquet(head.path).iter_rows(named=True)
+        return pl.read_parquet(head.path, glob=False).iter_rows(named=True)
     if head.container is Container.CSV:
         return _csv(head, source.options)
     return (record.value for record in records_of(head, source, sink))

@@ -38,7 +38,7 @@ def read_trl(source: Source, sink: Sink) -> None:
     num_runs = num_against = 0
     for head in source.heads:
         try:
-            table = pl.read_parquet(head.path)
+            table = pl.read_parquet(head.path, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
             sink.refuse(head.name, f"no whole Parquet file ({error}); its writer died or is still writing")
             continue
