@@ -28,6 +28,7 @@ def test_answers_to_the_tasks_own_problems_are_graded_by_its_reference(task):
         "completion": [gold, "no number at all"],
         "reward": [0.0, 0.0],  # the log's grader was wrong about the first
         "advantage": [0.5, -0.5],
+        "task": ["addition", "sums"],
     }
     frame, rescorer = graded(task, rows)
     assert frame["reward"].to_list() == [1.0, 0.0]
@@ -35,6 +36,7 @@ def test_answers_to_the_tasks_own_problems_are_graded_by_its_reference(task):
     assert frame["part:reward_before"].to_list() == [0.0, 0.0]
     assert "advantage" not in frame.columns  # it followed from the old reward
     assert (rescorer.num_scored, rescorer.num_unscored) == (2, 0)
+    assert rescorer.other_tasks == {"sums"}
 
 
 def test_a_rows_own_reference_is_taken_if_the_checker_takes_it(task):

@@ -58,6 +58,8 @@ def rescore(
         print_json({**plain(written), "num_scored": rescorer.num_scored, "num_unscored": rescorer.num_unscored})
         return
     say(written)
+    if rescorer.other_tasks:
+        typer.echo(f"the log calls its task {', '.join(sorted(rescorer.other_tasks))}; it was graded as {task}")
     typer.echo(f"{scorer.value} of {task}: {rescorer.num_scored:,} scored, {rescorer.num_unscored:,} unscored")
 
 

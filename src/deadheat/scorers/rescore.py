@@ -32,6 +32,7 @@ class Rescorer:
         self._by_digest = {problem.digest: problem for problem in problems}
         self._by_id = {(problem.problem_id, problem.digest): problem for problem in problems}
         self._accepted: dict[tuple[str, str], bool] = {}  # (prompt, reference) of rows -> whether the checker takes it
+        self.other_tasks: set[str] = set()  # names the log gives its tasks, where they are not this one's
         self.num_scored = 0
         self.num_unscored = 0
 
@@ -39,9 +40,9 @@ class Rescorer:
         """The rows with new rewards."""
         missing = [name for name in _NEEDED if name not in rows.columns]
         if missing:
-            raise ArchiveError(
-                f"the archive has no {' and no '.join(missing)}; wanted answers to grade again"
-            )
+            raise ArchiveError(f"the archive has no {' and no '.join(missing)}; wanted answers to grade again")
+        if "task" in rows.columns:
+            self.other_tasks.update(set(rows["task"].drop_nulls().unique()) - {self._task.name})
         found = [self._problem(row) for row in rows.iter_rows(named=True)]
         texts = rows["completion"].to_list()
         at = [index for index, problem in enumerate(found) if isinstance(problem, Problem) and texts[index] is not None]
