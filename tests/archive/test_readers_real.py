@@ -142,6 +142,7 @@ def test_steps_of_one_group_each_are_summaries_with_their_loss():
         assert groups.height == 500
         assert groups["k"].is_in([0, 8]).sum() == tied
         assert groups["loss"].null_count() == 0
+        assert archive.report.group_sizes == {8: 500}
     assert groups["kl"].null_count() == 0
 
 

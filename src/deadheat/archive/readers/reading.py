@@ -101,7 +101,7 @@ def read(path: str | Path, *, options: ReadOptions = DEFAULTS) -> Archive:
 def _archive(place: Path, format: LogFormat, sink: Sink) -> Archive:
     grouped = settle_groups(sink.rows(), sink)
     summaries = sink.summaries()
-    num_summaries = 0 if summaries is None else summaries.select(pl.len()).collect().item()
+    num_summaries, summary_sizes = _summed(summaries)
     if not grouped.num_rows and not num_summaries and sink.num_refused:
         first = "; ".join(f"{piece.where}: {piece.reason}" for piece in sink.refused[:3])
         raise ArchiveError(f"{place} gave no rollout: {sink.num_refused:,} pieces were refused. First ones: {first}")
@@ -112,7 +112,7 @@ def _archive(place: Path, format: LogFormat, sink: Sink) -> Archive:
         num_rows=grouped.num_rows or num_summaries,
         num_groups=grouped.num_groups or num_summaries,
         recovered=grouped.recovered or ({"explicit": num_summaries} if num_summaries else {}),
-        group_sizes=grouped.sizes,
+        group_sizes=grouped.sizes or summary_sizes,
         declared_size=sink.declared_size,
         inferred_size=grouped.inferred_size,
         num_refused=sink.num_refused,
@@ -120,6 +120,17 @@ def _archive(place: Path, format: LogFormat, sink: Sink) -> Archive:
         warnings=sink.warnings,
     )
     return Archive(rows=grouped.rows, summaries=summaries, report=report)
+
+
+def _summed(summaries: pl.LazyFrame | None) -> tuple[int, dict[int, int]]:
+    """How many groups are summarised, and of which sizes."""
+    if summaries is None:
+        return 0, {}
+    groups = summaries.collect()
+    if "group_size" not in groups.columns:
+        return groups.height, {}
+    sizes = groups.drop_nulls("group_size").group_by("group_size").len().sort("group_size")
+    return groups.height, dict(sizes.iter_rows())
 
 
 def _heads(place: Path, options: ReadOptions) -> list[Head]:
