@@ -4,6 +4,7 @@ Memory is bounded by one shard. Shards stay on disk until the process ends, sinc
 no row has a value for is in no shard, and so is absent (the reward excepted).
 """
 
+import atexit
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,15 +21,13 @@ _CHUNK_ROWS = 2_000
 _SHOWN_REFUSED = 20
 _SHOWN_WARNINGS = 20
 
-_SCRATCH: list[tempfile.TemporaryDirectory[str]] = []  # kept so that shards live as long as this process
-
 
 class Sink:
     """Collects the rows, refusals and warnings of one reading."""
 
     def __init__(self, options: ReadOptions) -> None:
         held = tempfile.TemporaryDirectory(prefix="deadheat-", dir=options.scratch)
-        _SCRATCH.append(held)
+        atexit.register(held.cleanup)
         self._folder = Path(held.name)
         self._rows: list[Mapping[str, object]] = []
         self._summaries: list[Mapping[str, object]] = []
