@@ -70,7 +70,9 @@ class Completion:
     tokens: tuple[int, ...]  # [T] drawn ids, the stop id included
     logprobs: tuple[float, ...]  # [T] under the warped distribution it was drawn from
     plain_logprobs: tuple[float, ...]  # [T] under the model's own distribution (temperature 1, no cut)
-    margins: tuple[float, ...] | None  # [T] perturbed gap to the runner-up, or top-2 logit gap if greedy; None: not kept
+    margins: (
+        tuple[float, ...] | None
+    )  # [T] perturbed gap to the runner-up, or top-2 logit gap if greedy; None: not kept
     text: str  # decoded tokens without special tokens
     stop: StopReason
     key: int  # 64-bit address of its randomness
