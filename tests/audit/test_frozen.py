@@ -59,12 +59,13 @@ def test_ties_with_a_held_out_score_at_the_floor_are_frozen_and_with_a_climb_con
     assert (found["skill"].end.estimate, found["control"].end.estimate) == (pytest.approx(1 / 12), 1.0)
 
 
-def test_right_draws_that_sit_in_live_groups_are_learning():
+def test_where_right_draws_sit_in_live_groups_the_ties_are_not_why():
     live = _cipher().with_columns(
         reward=pl.when((pl.col("purpose") == "train") & (pl.col("sample") == 3)).then(0.0).otherwise(pl.col("reward"))
     )
     assert _channels(live)["skill"].tied.estimate == 0.0
-    assert _channels(live)["skill"].reading is Reading.LEARNING
+    readings = {name: channel.reading for name, channel in _channels(live).items()}
+    assert readings == {"skill": Reading.NOT_THE_TIES, "control": Reading.LEARNING}
 
 
 def test_without_held_out_scores_the_pair_is_unread():

@@ -172,3 +172,11 @@ def test_an_empty_table_is_an_answer_and_no_crash(groups):
     assert (
         gate(groups(LIVE).filter(pl.lit(False)), AuditOptions()).sentence == "no group of two or more scored rollouts"
     )
+
+
+def test_rewards_of_0_and_1_are_grades_where_nothing_else_is(groups):
+    rows = groups([1.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.5] * 4).drop("correct")
+    found = gate(rows, AuditOptions(group_sizes=(2,)))
+    assert (found.all_wrong.estimate, found.tied_other.estimate) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    # Two graded groups: 2 of 4 ties 1/3 of the time at G = 2, 0 of 4 always.
+    assert (found.expected[0].n, found.expected[0].rate) == (2, pytest.approx(2 / 3))

@@ -43,7 +43,8 @@ def _kind(column: str, names: list[str]) -> pl.Expr:
     if "right" not in names:
         tied = pl.lit("tied")
     else:
-        right, wrong = pl.col("right") == pl.col("graded"), pl.col("right") == 0
+        graded = pl.col("graded") == pl.col(scored(column))
+        right, wrong = graded & (pl.col("right") == pl.col("graded")), graded & (pl.col("right") == 0)
         tied = pl.when(right).then(pl.lit("all right")).when(wrong).then(pl.lit("all wrong")).otherwise(pl.lit("tied"))
     return pl.when(is_live(column)).then(pl.lit("live")).otherwise(tied)
 

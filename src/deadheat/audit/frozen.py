@@ -33,7 +33,8 @@ class Reading(StrEnum):
 
     CONVERGED = "converged"  # ties, and the held-out score climbed: nothing left to fix
     FROZEN = "frozen"  # ties, and the held-out score never left its start: the ties are why
-    LEARNING = "learning"  # most right draws sit in groups that can express a preference
+    LEARNING = "learning"  # most right draws sit in live groups, and the held-out score climbed
+    NOT_THE_TIES = "ties are not why"  # most right draws sit in live groups, and the held-out score did not climb
     UNCLEAR = "unclear"  # ties, and the held-out score moved less than its intervals can tell
     UNREAD = "unread"  # no held-out score at two steps to read beside the ties
 
@@ -262,11 +263,13 @@ def read_pair(tied: Interval | None, start: Interval | None, end: Interval | Non
         'converged'
         >>> read_pair(share(86, 100), share(0, 11), share(1, 11)).value
         'frozen'
+        >>> read_pair(share(0, 100), share(0, 11), share(1, 11)).value
+        'ties are not why'
     """
     if start is None or end is None:
         return Reading.UNREAD
     if tied is not None and tied.estimate < _TIES_ARE_NORMAL:
-        return Reading.LEARNING
+        return Reading.LEARNING if end.low > start.high else Reading.NOT_THE_TIES
     if end.low > start.high:
         return Reading.CONVERGED
     if end.estimate <= start.high:

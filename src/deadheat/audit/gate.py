@@ -174,7 +174,7 @@ def count_gate_groups(groups: pl.LazyFrame, scores: Sequence[str], options: Audi
     sizes = pl.col(SIZE)
     draws = (
         groups.filter(~pl.col("branched") if "branched" in names else pl.lit(True))
-        .filter(pl.col("graded") > 1)
+        .filter((pl.col("graded") > 1) & (pl.col("graded") >= pl.col(scored(scores[0]))))
         .group_by("right", "graded", *(["purpose"] if "purpose" in names else []))
         .agg(pl.len().cast(pl.Int64).alias("groups"))
         if "right" in names

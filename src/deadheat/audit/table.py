@@ -89,6 +89,9 @@ def group_table(
         aggregates += [value.count().alias(scored(column))]
     if "correct" in names:
         aggregates += [pl.col("correct").cast(pl.Int64).sum().alias("right"), pl.col("correct").count().alias("graded")]
+    elif "reward" in scores:  # rewards of 0 and 1 are grades; any other reward is none
+        one, zero = number("reward") == 1.0, number("reward") == 0.0
+        aggregates += [one.cast(pl.Int64).sum().alias("right"), (one | zero).sum().alias("graded")]
     if "sample" in names:
         span = pl.col("sample").max() - pl.col("sample").min() + 1
         aggregates.append((pl.len() - span).clip(lower_bound=0).fill_null(0).alias("repeated"))

@@ -190,16 +190,19 @@ def _print_gate(console: object, gate: "Gate") -> None:
 
     assert isinstance(console, Console)
     headings = ("gate", "groups", "tied % [95%]", "right–wrong–other", "T ± SE")
-    rows = []
+    rows: list[list[str]] = []
+    marks: dict[str, str] = {}
     for reading in (*gate.readings, *gate.cells):
         if reading.shut_rate is None or reading.multiplier is None:
             continue
-        place = ", ".join(reading.where.values()) or f"{reading.column} ({reading.label.value})"
+        mark = "" if reading.label is gate.label else _MARKS.get(reading.label.value, "")
+        place = (", ".join(reading.where.values()) or reading.column)[:19] + mark
+        marks |= {mark: reading.label.value} if mark else {}
         tied, t = reading.shut_rate, reading.multiplier
         kinds = (reading.all_right, reading.all_wrong, reading.tied_other)
         rows.append(
             [
-                place[:20],
+                place,
                 f"{tied.n:,}",
                 f"{100 * tied.estimate:.1f} [{100 * tied.low:.1f}, {100 * tied.high:.1f}]",
                 "–".join("" if kind is None else f"{100 * kind.estimate:.1f}" for kind in kinds),
@@ -208,7 +211,8 @@ def _print_gate(console: object, gate: "Gate") -> None:
         )
     if rows:
         console.print(grid(headings, rows[:_MOST_ROWS]))
-    lines = [
+    lines = [(f"  {mark}", f"{label}: {_MEANT[label]}") for mark, label in marks.items()]
+    lines += [
         (
             f"at G = {e.group_size}",
             f"{100 * e.rate:.1f}% tied expected ({e.method}; plug-in {100 * e.plug_in:.1f}%, n = {e.n:,})",
@@ -232,4 +236,9 @@ def _print_gate(console: object, gate: "Gate") -> None:
     console.print(facts(lines))
 
 
+_MARKS = {"live": "", "recomputed": "*", "untrained": "°", "as logged": ""}
+_MEANT = {
+    "recomputed": "another score of training rollouts; nothing was learned from it",
+    "untrained": "rollouts drawn without training",
+}
 _MOST_ROWS = 24  # of the gate's table on one screen
