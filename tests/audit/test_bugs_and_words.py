@@ -160,6 +160,12 @@ def test_an_earlier_cap_sorts_the_finally_right_by_what_stood_there(groups):
     assert (found.num_unboxed, found.num_wrong_or_unclosed, found.num_already_right) == (1, 1, 1)
     assert found.lost.estimate == pytest.approx(2 / 3)
     assert "characters" in found.cut
+    assert [(case.kind, case.answer_at_cap, case.answer_at_end) for case in found.cases] == [
+        ("unboxed", None, "7"),
+        ("wrong", "5", "7"),
+        ("right", "7", "7"),
+    ]
+    assert [(case.marker_at_cap, case.marker_at_end) for case in found.cases] == [(-1, 20), (0, 20), (0, 0)]
 
 
 def test_with_a_decoder_the_earlier_cap_is_cut_by_tokens(groups):

@@ -25,7 +25,22 @@ from deadheat.reports.formats import format_share
 from deadheat.stats.intervals import Interval
 from deadheat.tasks.answers import boxed
 
+_MOST_CASES = 500  # of the earlier cap, kept for reading
 CAPPED_STOPS = ("cap", "length", "max_tokens", "max_length", "truncated")  # stop reasons that name the cap
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierCapCase:
+    """One rollout that ends right, at the earlier cap and at its end."""
+
+    group_id: str
+    sample: int | None  # None: the source numbers none
+    length: int  # tokens
+    marker_at_cap: int  # characters before the last marker in the cut text; −1: none
+    marker_at_end: int  # the same in the finished text
+    answer_at_cap: str | None  # what the marker holds there; None: no marker, or it does not close
+    answer_at_end: str | None
+    kind: str  # unboxed, wrong (or unclosed), right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +55,7 @@ class EarlierCap:
     num_wrong_or_unclosed: int  # a marker, and not the final answer in it
     num_already_right: int  # the final answer stands there
     cut: str  # how the text at the cap was found
+    cases: tuple[EarlierCapCase, ...]  # the finally right ones; the first of them by group and sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,13 +197,12 @@ def earlier_cap(rows: pl.LazyFrame, options: AuditOptions) -> EarlierCap | None:
     right = pl.col("correct").cast(pl.Boolean).fill_null(False)
     over = pl.col("length") > options.cap
     sums = rows.select(n=pl.col("length").count(), longer=over.sum(), right=(over & right).sum())
-    kept = [name for name in ("completion", "length", "token_ids", "answer") if name in names]
-    longer = rows.filter(over & right).select(kept)
+    kept = [name for name in ("group_id", "sample", "completion", "length", "token_ids") if name in names]
+    longer = rows.filter(over & right).select(kept).sort([name for name in ("group_id", "sample") if name in names])
     n, num_longer, num_right = sums.collect(engine="streaming").row(0)
     by_ids = options.decode is not None and "token_ids" in names
-    classes = {"unboxed": 0, "wrong": 0, "right": 0}
-    for row in longer.collect(engine="streaming").iter_rows(named=True):
-        classes[_class(row, options, by_ids)] += 1
+    cases = [_case(row, options, by_ids) for row in longer.collect(engine="streaming").iter_rows(named=True)]
+    classes = {kind: sum(case.kind == kind for case in cases) for kind in ("unboxed", "wrong", "right")}
     return EarlierCap(
         cap=options.cap,
         longer=share(num_longer, n, level=options.level),
@@ -197,19 +212,29 @@ def earlier_cap(rows: pl.LazyFrame, options: AuditOptions) -> EarlierCap | None:
         num_wrong_or_unclosed=classes["wrong"],
         num_already_right=classes["right"],
         cut="decoded token ids" if by_ids else "the same share of the characters as of the tokens",
+        cases=tuple(cases[:_MOST_CASES]),
     )
 
 
-def _class(row: Mapping[str, Any], options: AuditOptions, by_ids: bool) -> str:
+def _case(row: Mapping[str, Any], options: AuditOptions, by_ids: bool) -> EarlierCapCase:
     assert options.cap is not None
     text = row["completion"] or ""
     if by_ids and options.decode is not None:
         head = options.decode(row["token_ids"][: options.cap])
     else:
         head = text[: len(text) * options.cap // row["length"]]
-    if options.marker not in head:
-        return "unboxed"
-    return "right" if boxed(head) is not None and boxed(head) == boxed(text) else "wrong"
+    marker, at_cap, at_end = head.rfind(options.marker), boxed(head), boxed(text)
+    same = at_cap is not None and at_cap == at_end
+    return EarlierCapCase(
+        group_id=row["group_id"],
+        sample=row.get("sample"),
+        length=row["length"],
+        marker_at_cap=marker,
+        marker_at_end=text.rfind(options.marker),
+        answer_at_cap=at_cap,
+        answer_at_end=at_end,
+        kind="unboxed" if marker < 0 else "right" if same else "wrong",
+    )
 
 
 def read_caps(counts: Counts, has_stop: bool, earlier: EarlierCap | None, column: str, options: AuditOptions) -> Caps:

@@ -38,6 +38,8 @@ def record_blocks(record: object) -> tuple[Block, ...]:
             shares.append((heading, value))
         elif _is_rows(value):
             tables.append(_table(heading, value))
+        elif is_dataclass(value) and any(_is_rows(item) for _, item in _fields(value)):
+            tables += record_blocks(value)
         elif is_dataclass(value):
             tables.append(_table(heading, [value]))
         elif not isinstance(value, (Sequence, Mapping)) or isinstance(value, str) or value:

@@ -224,7 +224,7 @@ def _print_gate(console: object, gate: "Gate") -> None:
             "shift",
             f"{s.where + ': ' if s.where else ''}T {s.multiplier_first:.2f} → {s.multiplier_last:.2f} from {s.first} "
             f"to {s.last}: all right {s.all_right_part:+.2f}, all wrong {s.all_wrong_part:+.2f}, "
-            f"other {s.tied_other_part:+.2f}",
+            f"other {s.tied_other_part:+.2f} (n = {s.num_groups[0]:,} and {s.num_groups[1]:,})",
         )
         for s in gate.shifts
     ]
