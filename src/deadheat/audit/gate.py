@@ -135,13 +135,27 @@ class Gate(AuditRecord):
             for name, part in (("all right", self.all_right), ("all wrong", self.all_wrong), ("other", self.tied_other))
             if part is not None
         ]
-        t = self.multiplier
-        factor = "without end" if t.value is None else f"{t.value:.2f} ± {t.se or 0:.2f}"
         twice = f" {self.num_repeated:,} rollouts were read twice." if self.num_repeated else ""
         return (
             f"{share_of(self.shut_rate, 'groups')} agree ({', '.join(shares)}) by {self.column}, "
-            f"{self.label.value}; T = {factor}.{twice}"
+            f"{self.label.value}; T = {multiplier_text(self.multiplier)}.{twice}"
         )
+
+
+def multiplier_text(t: Multiplier) -> str:
+    """T ± SE; where the SE is 0 because no group agrees, the interval instead.
+
+    Example:
+        >>> from deadheat.stats.intervals import wilson
+        >>> multiplier_text(multiplier(wilson(50, 100))), multiplier_text(multiplier(wilson(0, 5)))
+        ('2.00 ± 0.20', '1.00 [1.00, 1.77]')
+        >>> multiplier_text(multiplier(wilson(3, 3)))
+        'without end'
+    """
+    if t.value is None:
+        return "without end"
+    high = "∞" if t.high is None else f"{t.high:.2f}"
+    return f"{t.value:.2f} ± {t.se:.2f}" if t.se else f"{t.value:.2f} [{t.low:.2f}, {high}]"
 
 
 @dataclass(frozen=True, kw_only=True)

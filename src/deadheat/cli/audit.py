@@ -186,6 +186,7 @@ def _print(report: "AuditReport", html: Path | None) -> None:
 def _print_gate(console: object, gate: "Gate") -> None:
     from rich.console import Console
 
+    from deadheat.audit.gate import multiplier_text
     from deadheat.reports.sheets import facts, grid
 
     assert isinstance(console, Console)
@@ -206,7 +207,7 @@ def _print_gate(console: object, gate: "Gate") -> None:
                 f"{tied.n:,}",
                 f"{100 * tied.estimate:.1f} [{100 * tied.low:.1f}, {100 * tied.high:.1f}]",
                 "–".join("" if kind is None else f"{100 * kind.estimate:.1f}" for kind in kinds),
-                "∞" if t.value is None else f"{t.value:.2f} ± {t.se or 0:.2f}",
+                multiplier_text(t).replace("without end", "∞"),
             ]
         )
     if rows:
