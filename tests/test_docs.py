@@ -32,7 +32,9 @@ def test_every_page_of_docs_is_reached_from_the_readme_or_the_index():
 def test_the_tree_in_the_readme_names_every_room_and_nothing_else():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     tree = readme[readme.rindex("src/deadheat/") :]
-    named = set(re.findall(r"^\s+(\w+)/ ", tree, flags=re.MULTILINE)) | set(re.findall(r"^\s+(\w+)\.py ", tree, flags=re.MULTILINE))
+    named = set(re.findall(r"^\s+(\w+)/ ", tree, flags=re.MULTILINE)) | set(
+        re.findall(r"^\s+(\w+)\.py ", tree, flags=re.MULTILINE)
+    )
     source = ROOT / "src" / "deadheat"
     there = {p.name for p in source.iterdir() if p.is_dir() and (p / "__init__.py").exists()}
     there |= {p.stem for p in source.glob("*.py")}
