@@ -11,6 +11,7 @@ from deadheat import __version__
 from deadheat.cli import (
     audit,
     census,
+    cold,
     convert,
     floor,
     forecast,
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command("audit")(audit.audit)
 app.command("census")(census.census)
+app.command("cold")(cold.cold)
 app.command("convert")(convert.convert)
 app.command("floor")(floor.floor)
 app.command("power")(power.power)
