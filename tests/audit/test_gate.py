@@ -81,6 +81,16 @@ def test_readings_are_labelled_by_what_the_rollouts_were_to_training(groups):
     assert (found.label, found.shut_rate.n) == (Label.LIVE, 1)  # the headline is never the two pooled
 
 
+def test_top_ups_and_evaluations_are_no_sample_of_the_gate(groups):
+    rows = pl.concat(
+        [groups(LIVE, purpose="sample"), groups(WRONG, WRONG, purpose="top-up"), groups(RIGHT, purpose="eval")]
+    )
+    found = gate(rows.with_columns(group_id=pl.col("group_id") + pl.col("purpose")), AuditOptions())
+    own = {r.label: (r.shut_rate.estimate, r.shut_rate.n) for r in found.readings if r.column == "reward"}
+    assert own == {Label.UNTRAINED: (0.0, 1), Label.TOP_UP: (1.0, 2), Label.HELD_OUT: (1.0, 1)}
+    assert found.label is Label.UNTRAINED  # the headline is the sample, though there are more top-ups
+
+
 def test_every_score_column_is_read_by_its_name(groups):
     rows = groups(LIVE, RIGHT).with_columns(pl.Series("part:style", [0.1, 0.1, 0.2, 0.9]))
     found = {r.column: r.shut_rate.estimate for r in gate(rows, AuditOptions()).readings}

@@ -5,7 +5,8 @@
     shift       T₁ − T₀ = T₀·T₁·(q₁ − q₀), so each kind of tie has its exact part of the change: T₀·T₁·Δmass
 
 Every score column is read by name. A reading says what it is of: `live` rewards were learned from; `recomputed` scores
-are of the same training rollouts, and nothing was learned from them; `untrained` rollouts were drawn without training.
+are of the same training rollouts, and nothing was learned from them; `untrained` rollouts were sampled without training,
+`top-up` ones on problems that earlier draws selected, `held out` ones for an evaluation.
 Readings of different labels are never subtracted. Ties are computed from scores, never from a trainer's own metric.
 """
 
@@ -44,8 +45,15 @@ class Label(StrEnum):
 
     LIVE = "live"  # the rewards that were learned from
     RECOMPUTED = "recomputed"  # another score of training rollouts
-    UNTRAINED = "untrained"  # rollouts drawn without training: samples, evaluations, top-ups
+    UNTRAINED = "untrained"  # sampled without training
+    TOP_UP = (
+        "top-up"  # fresh draws on problems that were selected by earlier ones: their ties are no sample of anything
+    )
+    HELD_OUT = "held out"  # drawn for an evaluation
     AS_LOGGED = "as logged"  # the source does not say what they were drawn for
+
+
+_DRAWN_FOR = {"sample": Label.UNTRAINED, "top-up": Label.TOP_UP, "eval": Label.HELD_OUT}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +262,7 @@ def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
         num_repeated=int(of_head["repeated"].sum()),
         readings=readings,
         cells=cells,
-        expected=_expected(counts.draws.table, head.label, options),
+        expected=_expected(counts.draws.table, head, options),
         shifts=_shifts(of_head),
         curve=_curve(of_head),
     )
@@ -274,12 +282,11 @@ def _readings(
 def _label(has_purpose: bool) -> pl.Expr:
     if not has_purpose:
         return pl.lit(Label.AS_LOGGED.value)
-    train = pl.col("purpose") == "train"
-    learned = (
-        pl.when(pl.col("column") == "reward").then(pl.lit(Label.LIVE.value)).otherwise(pl.lit(Label.RECOMPUTED.value))
-    )
-    known = pl.when(train).then(learned).otherwise(pl.lit(Label.UNTRAINED.value))
-    return pl.when(pl.col("purpose").is_null()).then(pl.lit(Label.AS_LOGGED.value)).otherwise(known)
+    is_reward = pl.col("column") == "reward"
+    learned = pl.when(is_reward).then(pl.lit(Label.LIVE.value)).otherwise(pl.lit(Label.RECOMPUTED.value))
+    drawn_for = {purpose: label.value for purpose, label in _DRAWN_FOR.items()}
+    known = pl.col("purpose").replace_strict(drawn_for, default=Label.AS_LOGGED.value, return_dtype=pl.String)
+    return pl.when(pl.col("purpose") == "train").then(learned).otherwise(known)
 
 
 def _reading(row: Mapping[str, Any], by: Sequence[str], options: AuditOptions) -> GateReading:
@@ -306,7 +313,7 @@ def _reading(row: Mapping[str, Any], by: Sequence[str], options: AuditOptions) -
 
 
 def _headline(readings: Sequence[GateReading], kinds: pl.DataFrame) -> GateReading:
-    """The first score column's groups that were learned from, else the label with the most groups."""
+    """The first score column's groups that were learned from, else those of the next label there are."""
     first = next(iter(score_columns(kinds["column"].unique().to_list())), "reward")
     own = [reading for reading in readings if reading.column == first] or list(readings)
     if not own:
@@ -314,7 +321,8 @@ def _headline(readings: Sequence[GateReading], kinds: pl.DataFrame) -> GateReadi
             column=first, label=Label.AS_LOGGED, where={}, shut_rate=None, all_right=None, all_wrong=None,
             tied_other=None, multiplier=None, in_floor=None, num_groups=0, num_unscored=0, num_single=0,
         )  # fmt: skip
-    return max(own, key=lambda reading: (reading.label is Label.LIVE and reading.num_groups > 0, reading.num_groups))
+    real = [reading for reading in own if reading.num_groups] or own
+    return min(real, key=lambda reading: list(Label).index(reading.label))
 
 
 def _only(kinds: pl.DataFrame, head: GateReading) -> pl.DataFrame:
@@ -338,10 +346,8 @@ def _cells(kinds: pl.DataFrame, head: GateReading, by: Sequence[str], options: A
     return [cell for cell in _readings(own, ["column"], by, options) if cell.label is head.label and cell.num_groups]
 
 
-def _expected(draws: pl.DataFrame, label: Label, options: AuditOptions) -> tuple[ExpectedGate, ...]:
-    if "purpose" in draws.columns:
-        trained = label in (Label.LIVE, Label.RECOMPUTED)
-        draws = draws.filter((pl.col("purpose") == "train").fill_null(False) == trained)
+def _expected(draws: pl.DataFrame, head: GateReading, options: AuditOptions) -> tuple[ExpectedGate, ...]:
+    draws = _only(draws.with_columns(column=pl.lit(head.column)), head)
     if not draws.height:
         return ()
     right_H, draws_H = (draws[name].to_numpy().astype(np.float64) for name in ("right", "graded"))

@@ -237,9 +237,11 @@ def _print_gate(console: object, gate: "Gate") -> None:
     console.print(facts(lines))
 
 
-_MARKS = {"live": "", "recomputed": "*", "untrained": "°", "as logged": ""}
+_MARKS = {"recomputed": "*", "untrained": "°", "top-up": "^", "held out": "'"}
 _MEANT = {
     "recomputed": "another score of training rollouts; nothing was learned from it",
-    "untrained": "rollouts drawn without training",
+    "untrained": "sampled without training",
+    "top-up": "fresh draws on problems that earlier ones selected",
+    "held out": "drawn for an evaluation",
 }
 _MOST_ROWS = 24  # of the gate's table on one screen
