@@ -1,6 +1,6 @@
 """Any record as tables: shares with their intervals, plain values, and a sortable table for every list of records.
 
-It knows dataclasses and intervals, not audits, so that a new audit is drawn without a line here.
+It knows dataclasses, intervals and T, not audits, so that a new audit is drawn without a line here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from enum import Enum
 
 from deadheat.reports.formats import MINUS, format_count
 from deadheat.reports.page import Align, Block, Cell, Column, KeyValues, Page, Section, Table, Tone, render_page
+from deadheat.stats.groups import Multiplier
 from deadheat.stats.intervals import Interval
 
 _MOST_ROWS = 400  # of one table on a page; the rest is in the JSON
@@ -40,6 +41,8 @@ def record_blocks(record: object) -> tuple[Block, ...]:
             tables.append(_table(heading, value))
         elif is_dataclass(value) and any(_is_rows(item) for _, item in _fields(value)):
             tables += record_blocks(value)
+        elif isinstance(value, Multiplier):
+            values.append(("T = 1/(1 − shut)", f"{multiplier_text(value)}, n = {value.n:,}"))
         elif is_dataclass(value):
             tables.append(_table(heading, [value]))
         elif not isinstance(value, (Sequence, Mapping)) or isinstance(value, str) or value:
@@ -71,6 +74,8 @@ def show(value: object) -> str:
         return f"{value:.4g}".replace("-", MINUS)
     if isinstance(value, Interval):
         return interval_text(value)
+    if isinstance(value, Multiplier):
+        return multiplier_text(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {show(item)}" for key, item in value.items()) or "all"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -99,6 +104,23 @@ def interval_text(interval: Interval) -> str:
 def is_share(interval: Interval) -> bool:
     """Whether an interval is one of a share."""
     return interval.method.startswith(("Wilson", "Clopper", "share"))
+
+
+def multiplier_text(t: Multiplier) -> str:
+    """T ± SE; where the SE is 0 because no group agrees, the interval instead.
+
+    Example:
+        >>> from deadheat.stats.groups import multiplier
+        >>> from deadheat.stats.intervals import wilson
+        >>> multiplier_text(multiplier(wilson(50, 100))), multiplier_text(multiplier(wilson(0, 5)))
+        ('2.00 ± 0.20', '1.00 [1.00, 1.77]')
+        >>> multiplier_text(multiplier(wilson(3, 3)))
+        'without end'
+    """
+    if t.value is None:
+        return "without end"
+    high = "∞" if t.high is None else f"{t.high:.2f}"
+    return f"{t.value:.2f} ± {t.se:.2f}" if t.se else f"{t.value:.2f} [{t.low:.2f}, {high}]"
 
 
 def _fields(record: object) -> list[tuple[str, object]]:

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
+from deadheat.audit.draw import multiplier_text
 from deadheat.audit.expected import ExpectedGate, expected_gates
 from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
 from deadheat.audit.table import (
@@ -150,22 +151,6 @@ class Gate(AuditRecord):
         )
 
 
-def multiplier_text(t: Multiplier) -> str:
-    """T ± SE; where the SE is 0 because no group agrees, the interval instead.
-
-    Example:
-        >>> from deadheat.stats.intervals import wilson
-        >>> multiplier_text(multiplier(wilson(50, 100))), multiplier_text(multiplier(wilson(0, 5)))
-        ('2.00 ± 0.20', '1.00 [1.00, 1.77]')
-        >>> multiplier_text(multiplier(wilson(3, 3)))
-        'without end'
-    """
-    if t.value is None:
-        return "without end"
-    high = "∞" if t.high is None else f"{t.high:.2f}"
-    return f"{t.value:.2f} ± {t.se:.2f}" if t.se else f"{t.value:.2f} [{t.low:.2f}, {high}]"
-
-
 @dataclass(frozen=True, kw_only=True)
 class GateCounts:
     """What the gate keeps of a shard."""
@@ -245,7 +230,8 @@ def _in_floor(column: str, floor: float) -> pl.Expr:
 def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
     """The record of merged counts."""
     kinds = counts.kinds.table
-    readings = tuple(_readings(kinds, ["column"], [], options))
+    every = _readings(kinds, ["column"], [], options)
+    readings = tuple(reading for reading in every if reading.num_groups) or tuple(every)
     head = _headline(readings, kinds)
     cells = tuple(cell for by in _partitions(kinds, options) for cell in _cells(kinds, head, by, options))
     of_head = _only(kinds, head)

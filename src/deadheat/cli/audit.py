@@ -186,7 +186,7 @@ def _print(report: "AuditReport", html: Path | None) -> None:
 def _print_gate(console: object, gate: "Gate") -> None:
     from rich.console import Console
 
-    from deadheat.audit.gate import multiplier_text
+    from deadheat.audit.draw import multiplier_text
     from deadheat.reports.sheets import facts, grid
 
     assert isinstance(console, Console)
