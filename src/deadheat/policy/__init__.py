@@ -3,6 +3,7 @@
 from deadheat.policy.adapters import AdapterConfig, load_adapter, save_adapter, trainable_parameters
 from deadheat.policy.engine import GenerateAccount
 from deadheat.policy.model import LanguageModel, PolicyConfig, load_policy
+from deadheat.policy.references import fetch_model
 from deadheat.policy.trie import Branches, LogprobsAccount
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "LanguageModel",
     "LogprobsAccount",
     "PolicyConfig",
+    "fetch_model",
     "load_adapter",
     "load_policy",
     "save_adapter",

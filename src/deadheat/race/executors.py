@@ -110,10 +110,13 @@ class _Crew:
         return failures
 
     def dismiss(self) -> None:
+        """Workers without a job were told to leave and may finish doing so; the others are stopped."""
         for worker in self._workers:
-            worker.pipe.close()
+            if worker.job is None:
+                worker.process.join(timeout=30)
             worker.process.terminate()
             worker.process.join()
+            worker.pipe.close()
 
     def _hear(self, worker: _Worker, observe: Observer) -> Failure | None:
         job = worker.job

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from deadheat.archive import claim_folder, plain, read_json, refuse_used, seal, write_json, write_text
 from deadheat.errors import UncoupledError
+from deadheat.policy import fetch_model
 from deadheat.race.config import RaceConfig
 from deadheat.race.environment import environment
 from deadheat.race.executors import Failure, run_in_process, run_in_workers
@@ -40,6 +41,8 @@ def run_race(
     """Runs what is not yet finished and judges what is; `text` is the race file, kept beside its resolution."""
     race = _with_threads(race, folder, workers=workers, resume=resume)
     check_tasks(race)
+    for model in dict.fromkeys(arm.policy.model for arm in race.arms.values()):
+        fetch_model(model)
     with claim_folder(folder, race.resolved(), resume=resume) as claim:
         notes = [
             f"{path.relative_to(folder)} was half written when the race stopped; it is rebuilt" for path in claim.swept
