@@ -257,12 +257,14 @@ def main() -> None:
     if options.only in (None, "update"):
         for name in list(UPDATES)[: 1 if options.smoke else None]:
             bench_update(policy, name, repeats)
-    if options.only in (None, "generate"):  # a tile as wide as the library's batch
+    if options.only in (None, "generate"):  # equal lengths: a tile as wide as the library's batch; else rows take turns
         wide = LanguageModel(policy.module, policy.tokenizer, policy.config.model_copy(update={"tile_rows": 64}))
         bench_generate(wide, "generate, 8 tokens each", [8] * 64, repeats)
         if not options.smoke:
             bench_generate(wide, "generate, 32 tokens each", [32] * 64, repeats)
-            bench_generate(wide, "generate, 4 to 64 tokens", [4 + 60 * (i * 37 % 64) // 63 for i in range(64)], repeats)
+            bench_generate(
+                policy, "generate, 4 to 64 tokens", [4 + 60 * (i * 37 % 64) // 63 for i in range(64)], repeats
+            )
     if options.only in (None, "noise"):
         bench_noise(policy, repeats)
     if options.only in (None, "memory") and not options.smoke:

@@ -5,6 +5,7 @@ A share is a Wilson interval; in JSON it is {value, low, high, n}. An audit whos
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -42,13 +43,13 @@ class AuditOptions:
     level: float = 0.95  # of every interval
 
 
-class AuditRecord:
+class AuditRecord(ABC):
     """What an audit found. A subclass is a frozen dataclass with a `sentence`."""
 
     @property
+    @abstractmethod
     def sentence(self) -> str:
         """The finding in a sentence, with n and interval."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         """The record in a notebook."""
