@@ -8,7 +8,7 @@ from deadheat.race.config import RaceConfig
 from deadheat.race.page_examples import examples_section
 from deadheat.race.page_training import cost_section, gate_section, learning_section
 from deadheat.race.page_verdict import arms_section, gain_section, readings_section, skills_section, verdict_section
-from deadheat.race.verdict import PairVerdict, RaceVerdict, read_runs, run_seconds
+from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict, read_runs, run_seconds
 from deadheat.race.words import (
     cost_words,
     floor_words,
@@ -25,8 +25,8 @@ from deadheat.reports import (
 from deadheat.reports.page import KeyValues
 
 
-def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceVerdict) -> None:
-    """Write the page."""
+def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceVerdict, *, by_clock: ByClock) -> None:
+    """Write the page; `by_clock` are the contrasts at equal seconds."""
     runs = read_runs(race_folder, race)
     flat = [run for arm in runs.values() for run in arm]
     seconds = run_seconds(race_folder, race)
@@ -34,7 +34,7 @@ def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceV
     sections += [gain_section(verdict, race), *skills_section(verdict)]
     if any(run.steps for run in flat):
         sections += [learning_section(flat), gate_section(flat)]
-    sections += [readings_section(race_folder, race, verdict), cost_section(verdict, flat, seconds)]
+    sections += [readings_section(verdict, by_clock), cost_section(verdict, flat, seconds)]
     sections += [arms_section(race, verdict), *examples_section(race_folder, flat), _environment_section(race_folder)]
     write_page(_page(race, verdict, sections, seconds), path)
 

@@ -1,12 +1,11 @@
 """The sections of report.html that judge: verdict, gains, other readings, what differs between the arms."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from deadheat.race.config import RaceConfig
 from deadheat.race.coupling import flat_settings
 from deadheat.race.screen import gain_lines, pooled_line, seed_lines, skill_lines
-from deadheat.race.verdict import Contrast, PairVerdict, RaceVerdict, equal_seconds
+from deadheat.race.verdict import ByClock, Contrast, PairVerdict, RaceVerdict
 from deadheat.race.words import (
     coupling_words,
     floor_words,
@@ -156,9 +155,8 @@ def gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
     return Section(heading="Did each arm learn?", lead=" · ".join(gain_lines(verdict)), blocks=(table, *notes))
 
 
-def readings_section(race_folder: Path, race: RaceConfig, verdict: RaceVerdict) -> Section:
+def readings_section(verdict: RaceVerdict, by_clock: ByClock) -> Section:
     """The same pairs at other checkpoints and budgets."""
-    by_clock = equal_seconds(race_folder, race)
     rows = []
     for pair in verdict.pairs:
         timed = by_clock.get((pair.arm_a, pair.arm_b))

@@ -13,7 +13,7 @@ from deadheat.race.environment import environment
 from deadheat.race.executors import Failure, run_in_process, run_in_workers
 from deadheat.race.forecast import lock_in_folder
 from deadheat.race.page import write_report
-from deadheat.race.verdict import RaceVerdict, equal_seconds, judge
+from deadheat.race.verdict import ByClock, RaceVerdict, equal_seconds, judge
 from deadheat.tasks import load_task, validate_checker
 from deadheat.tasks.timed import open_checker
 from deadheat.train import Observer
@@ -57,8 +57,9 @@ def run_race(
             raise UncoupledError(refused[0].message)
         verdict = judge(folder, race)
         write_json(folder / VERDICT, plain(verdict))
-        write_json(folder / TIMING, _timing(folder, race))
-        write_report(folder / REPORT, folder, race, verdict)
+        by_clock = equal_seconds(folder, race)
+        write_json(folder / TIMING, _timing(by_clock))
+        write_report(folder / REPORT, folder, race, verdict, by_clock=by_clock)
         if not failures:
             seal(folder)
     return RaceResult(folder=folder, verdict=verdict, failures=failures, notes=tuple(notes))
@@ -102,6 +103,5 @@ def _record_environment(folder: Path) -> list[str]:
     )
 
 
-def _timing(folder: Path, race: RaceConfig) -> dict[str, object]:
-    contrasts = equal_seconds(folder, race)
-    return {"equal_seconds": [{"arm_a": a, "arm_b": b, "contrast": plain(c)} for (a, b), c in contrasts.items()]}
+def _timing(by_clock: ByClock) -> dict[str, object]:
+    return {"equal_seconds": [{"arm_a": a, "arm_b": b, "contrast": plain(c)} for (a, b), c in by_clock.items()]}

@@ -131,6 +131,9 @@ class RaceVerdict:
     diverged: tuple[str, ...]  # runs read at their last evaluation before a number was not finite
 
 
+ByClock = dict[tuple[str, str], Contrast]  # by pair of arms: the contrast at equal wall-clock seconds
+
+
 def judge(race_folder: Path, race: RaceConfig) -> RaceVerdict:
     """The verdict, from the records in the folder alone; nothing in it depends on a clock."""
     runs = read_runs(race_folder, race)
@@ -153,7 +156,7 @@ def judge(race_folder: Path, race: RaceConfig) -> RaceVerdict:
     )
 
 
-def equal_seconds(race_folder: Path, race: RaceConfig) -> dict[tuple[str, str], Contrast]:
+def equal_seconds(race_folder: Path, race: RaceConfig) -> ByClock:
     """Each pair at equal wall-clock seconds: the one reading that a clock decides, kept out of the verdict."""
     runs = read_runs(race_folder, race)
     found = {}

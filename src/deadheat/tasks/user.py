@@ -71,7 +71,7 @@ def build_from(path: Path, options: Mapping[str, object]) -> Task:
         spec.loader.exec_module(module)
         build = cast("Callable[[dict[str, object]], object]", module.build)
         task = build(dict(options))
-    except Exception as error:
+    except Exception as error:  # a task file is foreign code: its fault is named, and raised as ours
         raise TaskError(f"task file {path}: {type(error).__name__}: {error}; wanted build(options) -> Task") from error
     if not isinstance(task, Task):
         raise TaskError(f"task file {path}: build returned {type(task).__name__}; wanted a deadheat.tasks.Task")
