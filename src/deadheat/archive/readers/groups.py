@@ -8,7 +8,7 @@ G is what the log or the options declare, else the commonest size; where no size
 to hold them to, and they are kept as they are with a warning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -19,12 +19,14 @@ from deadheat.archive.readers.sink import Sink
 _HELD_TO_G = [name.value for name in Recovered if name is not Recovered.EXPLICIT]
 _COMMON_FRAC = 0.5
 
+Settle = Callable[[pl.LazyFrame], pl.LazyFrame]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grouped:
     """Rows whose groups are settled."""
 
-    rows: pl.LazyFrame
+    settle: Settle  # rows as read to rows of settled groups, each row by itself
     num_rows: int
     num_groups: int
     recovered: Mapping[str, int]  # groups by how they are known
@@ -38,12 +40,13 @@ def settle_groups(rows: pl.LazyFrame, sink: Sink) -> Grouped:
     guessed = counts.filter(pl.col("recovered").is_in(_HELD_TO_G))
     inferred = _common_size(guessed, sink) if guessed.height and sink.declared_size is None else None
     size = sink.declared_size or inferred
+    settle: Settle = _as_they_are
     if guessed.height and size is not None:
-        rows, counts = _held_to(rows, counts, size, sink)
+        settle, counts = _held_to(counts, size, sink)
     elif sink.declared_size is not None:
         _warn_of_other_sizes(counts, sink.declared_size, sink)
     return Grouped(
-        rows=rows,
+        settle=settle,
         num_rows=int(counts["size"].sum()),
         num_groups=counts.height,
         recovered=dict(counts.group_by("recovered").len().sort("recovered").iter_rows()),
@@ -64,7 +67,11 @@ def _common_size(guessed: pl.DataFrame, sink: Sink) -> int | None:
     return int(size)
 
 
-def _held_to(rows: pl.LazyFrame, counts: pl.DataFrame, size: int, sink: Sink) -> tuple[pl.LazyFrame, pl.DataFrame]:
+def _as_they_are(rows: pl.LazyFrame) -> pl.LazyFrame:
+    return rows
+
+
+def _held_to(counts: pl.DataFrame, size: int, sink: Sink) -> tuple[Settle, pl.DataFrame]:
     run = pl.col("recovered") == Recovered.CONSECUTIVE.value
     explicit = pl.col("recovered") == Recovered.EXPLICIT.value
     fits = explicit | pl.when(run).then(pl.col("size") % size == 0).otherwise(pl.col("size") == size)
@@ -76,20 +83,25 @@ def _held_to(rows: pl.LazyFrame, counts: pl.DataFrame, size: int, sink: Sink) ->
         )
     refused = counts.filter(~fits).select("group_id")
     kept = counts.filter(fits)
-    rows = rows.join(refused.lazy(), on="group_id", how="anti") if refused.height else rows
-    if kept.filter(run & (pl.col("size") > size)).height:
-        lot = pl.col("sample") // size
-        rows = rows.with_columns(
-            group_id=pl.when(run).then(pl.format("{}/{}", "group_id", lot)).otherwise("group_id"),
-            sample=pl.when(run).then(pl.col("sample") % size).otherwise("sample"),
-        )
+    lots = bool(kept.filter(run & (pl.col("size") > size)).height)
+    if lots:
         kept = kept.with_columns(lots=pl.when(run).then(pl.col("size") // size).otherwise(1))
         kept = (
             kept.with_columns(lot=pl.int_ranges(0, "lots"))
             .explode("lot")
             .with_columns(size=pl.when(run).then(size).otherwise("size"))
         )
-    return rows, kept
+
+    def settle(rows: pl.LazyFrame) -> pl.LazyFrame:
+        left = rows.join(refused.lazy(), on="group_id", how="anti") if refused.height else rows
+        if not lots:
+            return left
+        return left.with_columns(
+            group_id=pl.when(run).then(pl.format("{}/{}", "group_id", pl.col("sample") // size)).otherwise("group_id"),
+            sample=pl.when(run).then(pl.col("sample") % size).otherwise("sample"),
+        )
+
+    return settle, kept
 
 
 def _warn_of_other_sizes(counts: pl.DataFrame, size: int, sink: Sink) -> None:

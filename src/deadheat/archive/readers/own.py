@@ -5,12 +5,13 @@ run folder's rows and become a `part:` column each.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from deadheat.archive.readers.head import Container, Head
-from deadheat.archive.readers.record import PART
+from deadheat.archive.readers.record import PART, Scan
 from deadheat.archive.readers.sink import Sink
 from deadheat.archive.readers.source import Source
 from deadheat.archive.rollouts import SCHEMA_VERSION, VERSION_KEY
@@ -41,24 +42,28 @@ def read_own(source: Source, sink: Sink) -> None:
 
 
 def _scan(heads: list[Head], sink: Sink) -> None:
-    names = {str(head.path): head.name for head in heads}
-    frame = pl.scan_parquet([head.path for head in heads], include_file_paths="_path", glob=False)
-    columns = heads[0].columns
+    paths, columns = tuple(head.path for head in heads), heads[0].columns
     if "reward" not in columns:
-        for row in frame.drop("_path").collect().iter_rows(named=True):
+        for row in pl.scan_parquet(list(paths), glob=False).collect().iter_rows(named=True):
             sink.summary(row)
         return
+    added = []
     if "source_file" not in columns:
-        frame = frame.with_columns(source_file=pl.col("_path").replace(names))
+        added.append(pl.col("_path").replace({str(head.path): head.name for head in heads}).alias("source_file"))
     if "recovered" not in columns:
-        frame = frame.with_columns(recovered=pl.lit("explicit"))
+        added.append(pl.lit("explicit").alias("recovered"))
     if "parts" in columns:
-        frame = frame.with_columns(
+        added += [
             pl.col("parts").str.json_path_match(f'$["{name}"]').cast(pl.Float64, strict=False).alias(f"{PART}{name}")
-            for name in _part_names([head.path for head in heads])
+            for name in _part_names(list(paths))
             if f"{PART}{name}" not in columns
-        )
-    sink.add_lazy(frame.drop("_path"), [head.name for head in heads])
+        ]
+
+    def table(some: Sequence[Path]) -> pl.LazyFrame:
+        frame = pl.scan_parquet(list(some), include_file_paths="_path", glob=False)
+        return frame.with_columns(added).drop("_path")
+
+    sink.add_scan(Scan(paths=paths, table=table), [head.name for head in heads])
 
 
 def _part_names(paths: list[Path]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from deadheat.archive.readers.head import Container, Head
-from deadheat.archive.readers.record import ARCHIVE_SCHEMA, PART, ReadOptions, Recovered
+from deadheat.archive.readers.record import ARCHIVE_SCHEMA, PART, ReadOptions, Recovered, Scan
 from deadheat.archive.readers.sink import Sink
 from deadheat.archive.readers.source import Samples, Source, records_of, scored, text_digest
 from deadheat.archive.readers.values import answer_text, chat_text, number_of
@@ -141,7 +141,8 @@ def _scan(head: Head, found: Mapping[str, str], sink: Sink) -> None:
     if "unscored" not in found:
         missing = pl.col("reward").is_null()
         frame = frame.with_columns(unscored=pl.when(missing).then(pl.lit("there is no reward, or it is no number")))
-    sink.add_lazy(frame.with_columns(**_grouped(found)), [head.name])
+    whole = frame.with_columns(**_grouped(found))
+    sink.add_scan(Scan(paths=(head.path,), table=lambda paths: whole), [head.name])
 
 
 def _unpacked(frame: pl.LazyFrame, found: Mapping[str, str]) -> pl.LazyFrame:

@@ -26,7 +26,7 @@ from deadheat.archive.readers.prime_rl import is_prime_rl, read_prime_rl
 from deadheat.archive.readers.reasoning_gym import is_reasoning_gym, reasoning_gym_rows
 from deadheat.archive.readers.record import Archive, LogFormat, ReadOptions, ReadReport
 from deadheat.archive.readers.records import by_record
-from deadheat.archive.readers.sink import Sink
+from deadheat.archive.readers.sink import Sink, alike, rows_of
 from deadheat.archive.readers.skyrl import is_skyrl, skyrl_rows
 from deadheat.archive.readers.slime import is_slime, read_slime
 from deadheat.archive.readers.source import Read, Source, natural
@@ -99,7 +99,9 @@ def read(path: str | Path, *, options: ReadOptions = DEFAULTS) -> Archive:
 
 
 def _archive(place: Path, format: LogFormat, sink: Sink) -> Archive:
-    grouped = settle_groups(sink.rows(), sink)
+    scans = alike(sink.scans())
+    grouped = settle_groups(rows_of(scans), sink)
+    settled = tuple(scan.then(grouped.settle) for scan in scans)
     summaries = sink.summaries()
     num_summaries, summary_sizes = _summed(summaries)
     if not grouped.num_rows and not num_summaries and sink.num_refused:
@@ -119,7 +121,7 @@ def _archive(place: Path, format: LogFormat, sink: Sink) -> Archive:
         refused=sink.refused,
         warnings=sink.warnings,
     )
-    return Archive(rows=grouped.rows, summaries=summaries, report=report)
+    return Archive(rows=rows_of(settled), summaries=summaries, report=report, scans=settled)
 
 
 def _summed(summaries: pl.LazyFrame | None) -> tuple[int, dict[int, int]]:
@@ -137,11 +139,11 @@ def _heads(place: Path, options: ReadOptions) -> list[Head]:
     if not place.exists():
         raise ArchiveError(f"{place} does not exist; wanted a log file or a folder of them")
     if place.is_file():
-        return [head_of(place, place.name, limit_bytes=options.line_limit_bytes)]
+        return [head_of(place.absolute(), place.name, limit_bytes=options.line_limit_bytes)]
     names = sorted((str(file.relative_to(place)) for file in place.rglob("*") if _is_data(file, place)), key=natural)
     if not names:
         raise ArchiveError(f"{place} holds no file; wanted a log file or a folder of them")
-    return [head_of(place / name, name, limit_bytes=options.line_limit_bytes) for name in names]
+    return [head_of(place.absolute() / name, name, limit_bytes=options.line_limit_bytes) for name in names]
 
 
 def _is_data(file: Path, place: Path) -> bool:

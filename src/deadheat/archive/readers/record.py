@@ -1,7 +1,7 @@
 """What reading somebody's log gives back: rows in our columns, and a report of what was read, recovered and refused."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -144,14 +144,53 @@ class ReadReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scan:
+    """Files of equal columns, some of which can be read without the others."""
+
+    paths: tuple[Path, ...]  # absolute
+    table: Callable[[Sequence[Path]], pl.LazyFrame]  # some of them, as rows in our columns
+
+    def then(self, step: Callable[[pl.LazyFrame], pl.LazyFrame]) -> "Scan":
+        """The same files, their rows put through one more step; it must treat each row by itself."""
+        return Scan(paths=self.paths, table=lambda paths: step(self.table(paths)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """Some files of an archive as rows with all its columns. A group may have rows in several shards."""
+
+    rows: pl.LazyFrame
+    paths: tuple[Path, ...]  # what whoever reads the rows must be able to see
+
+
+@dataclass(frozen=True, kw_only=True)
 class Archive:
     """A log in our columns. Columns that the source lacks are absent."""
 
     rows: pl.LazyFrame  # one row per rollout; ARCHIVE_SCHEMA's names, and `part:<name>` columns
     summaries: pl.LazyFrame | None  # one row per group (SUMMARY_SCHEMA's names) where that is all there is; else None
     report: ReadReport
+    scans: tuple[Scan, ...]  # the files of which `rows` is made, each with all its columns
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns there are."""
         return tuple(self.rows.collect_schema().names())
+
+    def where(self, chosen: pl.Expr) -> "Archive":
+        """The part of it that an expression chooses; the report stays that of the whole."""
+        if self.summaries is not None:
+            return replace(self, summaries=self.summaries.filter(chosen))
+        scans = tuple(scan.then(lambda rows: rows.filter(chosen)) for scan in self.scans)
+        return replace(self, rows=self.rows.filter(chosen), scans=scans)
+
+    def shards(self, num: int) -> list[Shard]:
+        """The rows in about `num` shards of whole files; a file is the smallest shard."""
+        num_files = sum(len(scan.paths) for scan in self.scans)
+        size = max(1, -(-num_files // num))
+        return [
+            Shard(rows=scan.table(paths), paths=paths)
+            for scan in self.scans
+            for start in range(0, len(scan.paths), size)
+            for paths in (scan.paths[start : start + size],)
+        ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from deadheat.archive.readers.record import ARCHIVE_SCHEMA, PART, SUMMARY_SCHEMA, ReadOptions, Refused
+from deadheat.archive.readers.record import ARCHIVE_SCHEMA, PART, SUMMARY_SCHEMA, ReadOptions, Refused, Scan
 from deadheat.archive.readers.values import integer_of, number_of, text_of
 
 SHARD_ROWS = 50_000
@@ -34,7 +34,7 @@ class Sink:
         self._frames: list[pl.DataFrame] = []
         self._num_held = self._num_bytes = 0
         self._shards: list[tuple[Path, frozenset[str]]] = []
-        self._lazy: list[pl.LazyFrame] = []
+        self._scans: list[Scan] = []
         self._files: set[str] = set()
         self._refused: list[Refused] = []
         self._warnings: dict[str, None] = {}
@@ -58,9 +58,9 @@ class Sink:
         self._files.update(frame["source_file"].unique().to_list())
         self._hold(frame.select(_cast(name, frame.schema[name]) for name in kept))
 
-    def add_lazy(self, frame: pl.LazyFrame, files: Sequence[str]) -> None:
-        """A table that is read where it lies, already in our columns."""
-        self._lazy.append(frame)
+    def add_scan(self, scan: Scan, files: Sequence[str]) -> None:
+        """Files that are read where they lie, already in our columns."""
+        self._scans.append(scan)
         self._files.update(files)
 
     def summary(self, row: Mapping[str, object]) -> None:
@@ -106,17 +106,14 @@ class Sink:
         """Files that gave rows."""
         return len(self._files)
 
-    def rows(self) -> pl.LazyFrame:
-        """Everything added, as one lazy table."""
+    def scans(self) -> tuple[Scan, ...]:
+        """Everything added, by the files in which it lies."""
         self._frame_rows()
         self._write_shard()
         by_columns: dict[frozenset[str], list[Path]] = {}
         for path, columns in self._shards:
             by_columns.setdefault(columns, []).append(path)
-        scans = [pl.scan_parquet(paths) for paths in by_columns.values()] + self._lazy
-        if not scans:
-            return pl.LazyFrame(schema={name: ARCHIVE_SCHEMA[name] for name in ("group_id", "recovered", "reward")})
-        return pl.concat(scans, how="diagonal_relaxed") if len(scans) > 1 else scans[0]
+        return (*(Scan(paths=tuple(paths), table=_shard_rows) for paths in by_columns.values()), *self._scans)
 
     def summaries(self) -> pl.LazyFrame | None:
         """Group summaries, where there are any."""
@@ -147,6 +144,39 @@ class Sink:
         frame.write_parquet(path)
         self._shards.append((path, frozenset(frame.columns)))
         self._frames, self._num_held = [], 0
+
+
+def alike(scans: tuple[Scan, ...]) -> tuple[Scan, ...]:
+    """The scans with every column that any of them has, null where one has it not."""
+    if len(scans) < 2:
+        return scans
+    schema = rows_of(scans).collect_schema()
+    return tuple(scan.then(lambda rows: _widened(rows, schema)) for scan in scans)
+
+
+def _widened(rows: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:
+    """The rows under a wider schema, null where they have no such column."""
+    have = rows.collect_schema()
+    return rows.select(
+        pl.lit(None, kind).alias(name)
+        if name not in have
+        else pl.col(name)
+        if have[name] == kind
+        else pl.col(name).cast(kind)
+        for name, kind in schema.items()
+    )
+
+
+def rows_of(scans: Sequence[Scan]) -> pl.LazyFrame:
+    """All scans as one lazy table."""
+    tables = [scan.table(scan.paths) for scan in scans]
+    if not tables:
+        return pl.LazyFrame(schema={name: ARCHIVE_SCHEMA[name] for name in ("group_id", "recovered", "reward")})
+    return pl.concat(tables, how="diagonal_relaxed") if len(tables) > 1 else tables[0]
+
+
+def _shard_rows(paths: Sequence[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(list(paths))
 
 
 def _is_told(column: pl.Series) -> bool:
