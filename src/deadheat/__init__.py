@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "archive": ("Archive", "ReadOptions", "read", "read_table", "read_tables"),
     "errors": ("DeadheatError",),
+    "hooks": ("GroupBatch", "GroupMonitor", "MonitorConfig"),
     "policy": ("LanguageModel", "PolicyConfig", "load_policy"),
     "race": ("RaceConfig", "load_race", "parse_race", "run_race", "verify_race"),
     "stats": ("bootstrap", "detection_floor", "paired_floor", "two_part_rule", "votes_from_scores", "wilson"),
