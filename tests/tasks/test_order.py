@@ -53,6 +53,25 @@ def test_a_step_can_be_asked_for_alone_and_never_repeats_a_problem(step: int, qu
     assert len(set(batch)) == questions
 
 
+@pytest.mark.parametrize("order", list(Order))
+@given(step=st.integers(1, 40), questions=st.integers(1, 10))
+def test_the_reserve_of_a_step_is_everyone_else_from_the_next_steps_problems_on(
+    order: Order, step: int, questions: int
+) -> None:
+    made = problem_order(pool(10), seed=2, curriculum=Curriculum(order=order, columns=("subject",)))
+    batch, reserve = ids(made.batch(step, questions)), ids(made.reserve(step, questions))
+    assert sorted(batch + reserve) == list(range(10))
+    last_of_epoch = order is not Order.FILE and step % (10 // questions) == 0
+    if not last_of_epoch and 2 * questions <= 10:
+        assert reserve[:questions] == ids(made.batch(step + 1, questions))
+
+
+def test_the_reserve_goes_round_to_the_problems_of_earlier_steps() -> None:
+    # File order, 3 a step: step 2 is 3, 4, 5; then 6, 7, 8, 9 and around to 0, 1, 2.
+    made = problem_order(pool(10), seed=2, curriculum=Curriculum(order=Order.FILE))
+    assert ids(made.reserve(2, 3)) == [6, 7, 8, 9, 0, 1, 2]
+
+
 def test_problems_an_epoch_leaves_over_come_in_other_epochs() -> None:
     # 10 problems, 4 per step: 2 steps and 2 left over per epoch; after 10 epochs all have been seen.
     order = problem_order(pool(10), seed=3)

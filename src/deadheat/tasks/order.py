@@ -66,6 +66,17 @@ class ProblemOrder:
         epoch, within = divmod(step - 1, num // questions_per_step)
         return self._epoch(epoch)[within * questions_per_step : (within + 1) * questions_per_step]
 
+    def reserve(self, step: int, questions_per_step: int) -> tuple[Problem, ...]:
+        """All other problems in the order of step `step`: what follows its batch, around to what came before it."""
+        batch = self.batch(step, questions_per_step)
+        if self._curriculum.order is Order.FILE:
+            start = step * questions_per_step
+            rest = len(self.problems) - questions_per_step
+            return tuple(self.problems[(start + i) % len(self.problems)] for i in range(rest))
+        epoch, within = divmod(step - 1, len(self.problems) // questions_per_step)
+        everyone, start = self._epoch(epoch), within * questions_per_step
+        return everyone[start + len(batch) :] + everyone[:start]
+
     def _compute_epoch(self, epoch: int) -> tuple[Problem, ...]:
         key = stream_key(self._seed, "problem-order", epoch)
         if self._curriculum.order is Order.STRATIFIED:
