@@ -50,15 +50,20 @@ def new_policy(addition: Task) -> Callable[..., LanguageModel]:
 
 @pytest.fixture(scope="session")
 def lesson(addition: Task, new_policy: Callable[..., LanguageModel]) -> Callable[..., Lesson]:
-    """The lesson of one problem: what was answered, and how each answer is weighted."""
+    """The lesson of one problem: what was answered, and how each answer is weighted; drawn by a fresh policy."""
     policy = new_policy()
 
-    def make(index: int, answers: Sequence[str], advantages: Sequence[float]) -> Lesson:
+    def make(index: int, answers: Sequence[str], advantages: Sequence[float], *, part: str = "") -> Lesson:
         prompt = policy.encode(addition.training[index].prompt, chat=False)
         completions = tuple(policy.encode(answer, chat=False) for answer in answers)
+        branches = Branches(prompt_tokens=prompt, completions=completions)
+        with torch.no_grad():
+            (drawn_G,) = policy.logprobs([branches])
         return Lesson(
-            branches=Branches(prompt_tokens=prompt, completions=completions),
+            branches=branches,
             advantages_G=np.array(advantages, dtype=np.float64),
+            drawn_G=tuple(tuple(drawn_T.tolist()) for drawn_T in drawn_G),
+            part=part,
         )
 
     return make

@@ -5,16 +5,22 @@ import pytest
 import torch
 
 from deadheat.policy import Branches
-from deadheat.train.config import Loss
-from deadheat.train.objective import group_objective, units
+from deadheat.train.config import Loss, UpdateConfig
+from deadheat.train.objective import GroupLogprobs, group_objective, units
 
 # Two completions: ℓ = (−1, −2) with A = 1, and ℓ = (−3) with A = −½.
 LOGPROBS = ((-1.0, -2.0), (-3.0,))
 ADVANTAGES = np.array([1.0, -0.5])
 
 
-def tensors() -> list[torch.Tensor]:
-    return [torch.tensor(row, dtype=torch.float64, requires_grad=True) for row in LOGPROBS]
+def tensors(rows=LOGPROBS) -> list[torch.Tensor]:
+    return [torch.tensor(row, dtype=torch.float64, requires_grad=True) for row in rows]
+
+
+def plain(rows, advantages, *, max_length: int, **settings: object) -> torch.Tensor:
+    """The objective without a ratio and without a KL term."""
+    group = GroupLogprobs(now_G=rows, advantages_G=advantages)
+    return group_objective(group, UpdateConfig(**settings), max_length=max_length).policy
 
 
 @pytest.mark.parametrize("weighting", ["after_sum", "before_sum"])
@@ -35,7 +41,7 @@ def test_each_loss_is_the_sum_done_by_hand(
     loss: Loss, value: float, slopes: list[list[float]], divisor: int, weighting: str
 ) -> None:
     logprobs = tensors()
-    objective = group_objective(logprobs, ADVANTAGES, loss=loss, weighting=weighting, max_length=4)
+    objective = plain(logprobs, ADVANTAGES, loss=loss, weighting=weighting, max_length=4)
     assert objective.item() == value
     objective.backward()
     assert [row.grad.tolist() for row in logprobs if row.grad is not None] == slopes
@@ -47,9 +53,7 @@ def test_weighting_before_or_after_the_sum_rounds_apart_but_pulls_with_the_same_
     found = {}
     for weighting in ("after_sum", "before_sum"):
         logprobs = values.clone().requires_grad_()
-        objective = group_objective(
-            [logprobs], np.array([0.3]), loss=Loss.SEQUENCE_SUM, weighting=weighting, max_length=1
-        )
+        objective = plain([logprobs], np.array([0.3]), weighting=weighting, max_length=1)
         objective.backward()
         found[weighting] = (objective.item(), logprobs.grad)
     (after, pull_after), (before, pull_before) = found["after_sum"], found["before_sum"]
@@ -70,7 +74,7 @@ def test_the_gradient_is_that_of_finite_differences_in_float64(loss: Loss, weigh
     def objective() -> torch.Tensor:
         logprobs = table.log_softmax(dim=-1)
         rows = [logprobs[[0, *tokens[:-1]], list(tokens)] for tokens in completions]
-        return group_objective(rows, advantages, loss=loss, weighting=weighting, max_length=4)
+        return plain(rows, advantages, loss=loss, weighting=weighting, max_length=4)
 
     objective().backward()
     slopes = torch.zeros(25, dtype=torch.float64)
@@ -99,7 +103,7 @@ def test_a_step_along_the_policys_gradient_raises_the_objective_by_its_length(lo
 
     def objective() -> torch.Tensor:
         logprobs = policy.logprobs([branches])[0]
-        return group_objective(logprobs, np.array([1.0, -0.75, 0.5]), loss=loss, weighting="after_sum", max_length=8)
+        return plain(logprobs, np.array([1.0, -0.75, 0.5]), loss=loss, max_length=8)
 
     objective().backward()
     pulls = [(parameter, parameter.grad.clone()) for parameter in policy.module.parameters()]

@@ -3,6 +3,9 @@
 `all_groups` divides the summed loss by the units (sequences or tokens) of every group, tied ones included, so a batch
 with 13 tied groups of 64 takes 51/64 of the step its live groups justify. `signal_groups` divides by the units of live
 groups only. Both are recorded for every batch whichever was used.
+
+Where several tasks or sub-skills share a batch, each *part* may have a divisor of its own: the loss is the mean over the
+E parts of (summed loss of the part) / (units of the part), so that a part of long completions does not drown the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,6 +56,29 @@ def denominators(units_P: Sequence[int], signal_P: Sequence[bool]) -> Denominato
     """
     signal = sum(units for units, live in zip(units_P, signal_P, strict=True) if live)
     return Denominators(all_groups=sum(units_P), signal_groups=signal)
+
+
+def part_divisors(
+    units_P: Sequence[int], signal_P: Sequence[bool], parts_P: Sequence[str], which: Denominator
+) -> tuple[int, ...]:
+    """[P] what each group's summed loss is divided by: E·(units of its part), over groups that count under `which`.
+
+    E is the number of parts that have a group that counts. With one part this is the divisor of the batch; a part
+    without a group that counts divides its zeros by E.
+
+    Example:
+        Part a has 8 + 8 units, one of its groups tied; part b has 40. E = 2.
+        >>> part_divisors([8, 8, 40], [True, False, True], ["a", "a", "b"], Denominator.ALL_GROUPS)
+        (32, 32, 80)
+        >>> part_divisors([8, 8, 40], [True, False, True], ["a", "a", "b"], Denominator.SIGNAL_GROUPS)
+        (16, 16, 80)
+    """
+    totals: dict[str, int] = {}
+    for units, signal, part in zip(units_P, signal_P, parts_P, strict=True):
+        if signal or which is Denominator.ALL_GROUPS:
+            totals[part] = totals.get(part, 0) + units
+    num_parts = max(1, len(totals))
+    return tuple(num_parts * max(1, totals.get(part, 1)) for part in parts_P)
 
 
 def composition(kinds_P: Sequence[GroupKind]) -> Mapping[GroupKind, int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from transformers.utils import logging as transformers_logging
@@ -133,6 +134,28 @@ class LanguageModel:
         scored = trie_logprobs(self._model, groups, sampling=sampling, max_tokens=self.config.max_update_tokens)
         self.last_logprobs = scored.account
         return scored.logprobs
+
+    def reference_logprobs(
+        self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None
+    ) -> list[list[Tensor]]:
+        """`logprobs` of the model as it was before training: the adapter switched off, no gradients.
+
+        Only a LoRA policy has one; full fine-tuning overwrites the weights it would refer to.
+        """
+        layers = [layer for layer in self.module.modules() if isinstance(layer, BaseTunerLayer)]
+        if not layers:
+            raise ConfigError(
+                f"this policy trains every weight (policy.adapter.kind = {self.adapter.kind!r}), so no reference is kept; "
+                "wanted policy.adapter.kind = 'lora'"
+            )
+        try:
+            for layer in layers:
+                layer.enable_adapters(False)
+            with torch.no_grad():
+                return self.logprobs(groups, sampling=sampling)
+        finally:
+            for layer in layers:
+                layer.enable_adapters(True)
 
     def _weight_digest(self, name: str, tensor: Tensor) -> str:
         known = self._frozen_digests.get(name)

@@ -22,9 +22,9 @@ from deadheat.tasks import load_task
 from deadheat.train import (
     EVALS,
     ROLLOUTS,
-    MarkerGate,
     RunConfig,
     RunIdentity,
+    Shaping,
     StepRecord,
     assign_credit,
     read_steps,
@@ -97,7 +97,7 @@ def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verifi
     findings: list[Finding] = []
     num_rows = num_advantages = 0
     task = load_task(config.task)
-    gate = MarkerGate.of(config.scorer, task)
+    shaping = Shaping.of(config, task)
     run_folder = folder / identity.folder
     ledger = (
         {record.step: record for record in read_steps(run_folder)} if _readable(run_folder / "steps.parquet") else {}
@@ -117,7 +117,7 @@ def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verifi
                     findings += _compare(name, rows, rows.select(reward="raw_reward"))
                 else:
                     num_advantages += rows.height
-                    findings += _recredit(name, rows, config, gate, identity.seed)
+                    findings += _recredit(name, rows, config, shaping, identity.seed)
                     findings += _reledger(name, rows, ledger.get(int(path.stem.removeprefix("step-"))))
     return Verification(num_files=0, num_rows=num_rows, num_advantages=num_advantages, findings=tuple(findings))
 
@@ -145,12 +145,10 @@ def _regrade(name: str, rows: pl.DataFrame, scorer: CheckerScorer, *, unscored_t
                 yield Finding(file=name, what=where, stored=repr(was), recomputed=repr(now))
 
 
-def _recredit(
-    name: str, rows: pl.DataFrame, config: RunConfig, gate: MarkerGate | None, seed: int
-) -> Iterator[Finding]:
+def _recredit(name: str, rows: pl.DataFrame, config: RunConfig, shaping: Shaping, seed: int) -> Iterator[Finding]:
     step = int(rows["step"][0])
     credited = assign_credit(
-        groups_of(rows), scorer=config.scorer, credit=config.credit, gate=gate, seed=seed, step=step
+        groups_of(rows), scorer=config.scorer, credit=config.credit, shaping=shaping, seed=seed, step=step
     )
     fresh = pl.DataFrame(
         {

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deadheat.credit import GroupKind, advantages, group_kind, passes_marker_gate
+from deadheat.credit import GroupKind, advantages, group_kind
 from deadheat.errors import ConfigError
 from deadheat.scorers import plant
 from deadheat.tasks import Task
 from deadheat.train.config import CreditConfig, ScorerConfig
-from deadheat.types import Group, Rollout
+from deadheat.train.shape import Shaping
+from deadheat.types import Group, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,35 +20,9 @@ class CreditedGroup:
     """A group with what is learned from it."""
 
     group: Group
-    rewards: tuple[float | None, ...]  # [G] after gate and control; None: unscored
+    rewards: tuple[float | None, ...]  # [G] after shaping and control; None: unscored
     advantages_G: NDArray[np.float64]  # 0 for unscored members
     kind: GroupKind  # by the rewards learned from
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarkerGate:
-    """The pre-marker gate of training rewards."""
-
-    marker: str
-    min_chars: int
-
-    @classmethod
-    def of(cls, scorer: ScorerConfig, task: Task) -> "MarkerGate | None":
-        """The gate a config asks for; None: off."""
-        if scorer.gate_chars is None:
-            return None
-        marker = scorer.marker or task.marker
-        if marker is None:
-            raise ConfigError(
-                f"[scorer] gate_chars is {scorer.gate_chars} but task {task.name!r} has no marker; "
-                "wanted scorer.marker, the text that opens the final answer"
-            )
-        return cls(marker=marker, min_chars=scorer.gate_chars)
-
-    def shape(self, rollout: Rollout) -> float:
-        """The rollout's reward: its raw reward where the gate is passed, else 0."""
-        passed = passes_marker_gate(rollout.completion.text, marker=self.marker, min_chars=self.min_chars)
-        return _raw(rollout) if passed else 0.0 * _raw(rollout)
 
 
 def assign_credit(
@@ -55,12 +30,12 @@ def assign_credit(
     *,
     scorer: ScorerConfig,
     credit: CreditConfig,
-    gate: MarkerGate | None,
+    shaping: Shaping,
     seed: int,
     step: int,
 ) -> list[CreditedGroup]:
     """Rewards and advantages of one batch; `seed` and `step` address the plant's permutation."""
-    rewards_PG = [_rewards(group, scorer=scorer, gate=gate, seed=seed, step=step) for group in groups]
+    rewards_PG = [_rewards(group, scorer=scorer, shaping=shaping, seed=seed, step=step) for group in groups]
     advantages_PG = advantages(rewards_PG, estimator=credit.estimator, ddof=credit.ddof, eps=credit.eps)
     return [
         CreditedGroup(
@@ -73,15 +48,29 @@ def assign_credit(
     ]
 
 
-def _rewards(
-    group: Group, *, scorer: ScorerConfig, gate: MarkerGate | None, seed: int, step: int
-) -> NDArray[np.float64]:
-    shape = _raw if gate is None else gate.shape
-    rewards_G = np.array([shape(rollout) for rollout in group.rollouts])
+def part_of(problem: Problem, credit: CreditConfig) -> str:
+    """The part of a batch that a problem's group is normalised in; one for all where `normalise_by` is None."""
+    if credit.normalise_by is None:
+        return ""
+    return problem.task if credit.normalise_by == "task" else str(problem.columns[credit.normalise_by])
+
+
+def refuse_unknown_parts(task: Task, credit: CreditConfig) -> None:
+    """A `ConfigError` where some training problem has no such column."""
+    by = credit.normalise_by
+    if by is None or by == "task":
+        return
+    without = next((problem for problem in task.training if by not in problem.columns), None)
+    if without is not None:
+        have = ", ".join(sorted(without.columns)) or "none"
+        raise ConfigError(
+            f"credit.normalise_by is {by!r} but problem {without.problem_id} of task {task.name!r} has no such column; "
+            f"its columns: {have}. Wanted one of them, or 'task'"
+        )
+
+
+def _rewards(group: Group, *, scorer: ScorerConfig, shaping: Shaping, seed: int, step: int) -> NDArray[np.float64]:
+    rewards_G = np.array([shaping.reward(rollout) for rollout in group.rollouts])
     if scorer.kind == "plant":
         return plant(rewards_G, seed=seed, step=step, problem_digest=group.problem.digest)
     return rewards_G
-
-
-def _raw(rollout: Rollout) -> float:
-    return float("nan") if rollout.score.value is None else rollout.score.value

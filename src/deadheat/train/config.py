@@ -1,7 +1,7 @@
 """What one run is: every section of a race file, frozen and validated."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -33,6 +33,14 @@ class Loss(StrEnum):
     TOKEN_MEAN = "token_mean"  # Σ_i Σ_t A_i·ℓ_it, divided by tokens
     SEQUENCE_MEAN = "sequence_mean"  # Σ_i A_i·(mean_t ℓ_it), divided by sequences
     FIXED_LENGTH = "fixed_length"  # Σ_i A_i·Σ_t ℓ_it / max_new_tokens, divided by sequences
+
+
+class Importance(StrEnum):
+    """How the objective corrects for the policy that the tokens were drawn from."""
+
+    NONE = "none"  # not at all: exact while a batch gives one update
+    TOKEN = "token"  # each token by its own ratio ρ_t = p_now / p_drawn, clipped (PPO, GRPO, DAPO)
+    SEQUENCE = "sequence"  # every token by the geometric mean ratio of its completion, clipped (GSPO)
 
 
 class SamplingConfig(Section):
@@ -70,6 +78,12 @@ class ScorerConfig(Section):
     check_limit_s: float | None = Field(default=None, gt=0)  # time limit of one check; None: the task's own
     marker: str | None = None  # for the gate below; None: the task's own marker
     gate_chars: int | None = Field(default=None, ge=0)  # training reward needs the marker at or after this character
+    overlong_buffer: int | None = Field(
+        default=None, ge=1
+    )  # tokens before the cap where a penalty grows; None: no penalty
+    overlong_factor: float = Field(default=1.0, gt=0)  # that penalty at the cap, in rewards
+    length_cost: float = Field(default=0.0, ge=0)  # reward lost by a completion as long as the cap, in proportion below
+    length_cost_of: Literal["right", "all"] = "right"  # whose length costs: completions graded right, or every one
 
 
 class CreditConfig(Section):
@@ -80,6 +94,7 @@ class CreditConfig(Section):
     eps: float = Field(default=1e-4, ge=0)
     denominator: Denominator = Denominator.ALL_GROUPS
     zero_signal: ZeroSignal = ZeroSignal.ZERO_GRAD_STEP
+    normalise_by: str | None = None  # "task", or a problem column: each part has its own divisor; None: one for all
 
 
 class UpdateConfig(Section):
@@ -88,6 +103,12 @@ class UpdateConfig(Section):
     loss: Loss = Loss.SEQUENCE_SUM
     weighting: Literal["after_sum", "before_sum"] = "after_sum"  # A·Σℓ or Σ(A·ℓ): one ULP apart, then a trajectory
     scored_under: Literal["plain", "warped"] = "plain"  # which distribution's log-probabilities the loss uses
+    importance: Importance = Importance.NONE
+    clip_low: float = Field(default=0.2, gt=0, lt=1)  # a ratio below 1 − this stops counting where A < 0
+    clip_high: float = Field(default=0.28, gt=0)  # a ratio above 1 + this stops counting where A > 0
+    dual_clip: float | None = Field(default=None, gt=1)  # largest ratio that counts where A < 0; None: no limit
+    kl_coef: float = Field(default=0.0, ge=0)  # weight of KL(policy ‖ the model without its adapter); 0: not computed
+    updates_per_batch: int = Field(default=1, ge=1)  # optimiser steps on one batch, each over all of it
     learning_rate: float = Field(default=2e-4, gt=0)
     warmup_steps: int = Field(default=0, ge=0)  # linear from learning_rate/(warmup_steps+1)
     beta1: float = Field(default=0.9, ge=0, lt=1)
@@ -96,6 +117,21 @@ class UpdateConfig(Section):
     weight_decay: float = Field(default=0.0, ge=0)
     clip_norm: float | None = Field(default=1.0, gt=0)  # None: no clipping
     questions_per_pass: int = Field(default=1, ge=1)  # questions that share a forward and backward; the rest accumulate
+
+    @model_validator(mode="after")
+    def _ratio_where_needed(self) -> Self:
+        if self.importance is Importance.NONE:
+            wanted = "wanted update.importance = 'token' or 'sequence'"
+            if self.updates_per_batch > 1:
+                raise ValueError(
+                    f"update.updates_per_batch is {self.updates_per_batch} with update.importance = 'none'; after the first "
+                    f"update the batch was drawn from another policy: {wanted}"
+                )
+            if self.dual_clip is not None:
+                raise ValueError(
+                    f"update.dual_clip is {self.dual_clip} but there is no ratio with update.importance = 'none'; {wanted}"
+                )
+        return self
 
 
 class EvalConfig(Section):
@@ -150,3 +186,30 @@ class RunConfig(Section):
     stop: StopConfig = StopConfig()
     checkpoints: CheckpointConfig = CheckpointConfig()
     threads: Annotated[int, Field(ge=1)] | None = None  # CPU threads of one run; None: cores // workers, then recorded
+
+    @model_validator(mode="after")
+    def _kl_has_a_reference(self) -> Self:
+        kl = self.update.kl_coef
+        if kl and self.policy.adapter.kind == "full":
+            raise ValueError(
+                f"update.kl_coef is {kl} with policy.adapter.kind = 'full': the weights that the KL term refers to are "
+                "overwritten by training. Wanted policy.adapter.kind = 'lora', or update.kl_coef = 0"
+            )
+        if kl and self.credit.zero_signal is not ZeroSignal.BACKWARD:
+            raise ValueError(
+                f"credit.zero_signal is '{self.credit.zero_signal}' with update.kl_coef {kl}: a group whose rewards agree "
+                "still has the gradient of its KL term, so it cannot be skipped. Wanted credit.zero_signal = 'backward', "
+                "or update.kl_coef = 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _cuts_stay_put(self) -> Self:
+        cut = self.update.scored_under == "warped" and (self.sampling.top_k is not None or self.sampling.top_p < 1)
+        if cut and (self.update.kl_coef or self.update.updates_per_batch > 1):
+            raise ValueError(
+                "update.scored_under is 'warped' with sampling.top_k or sampling.top_p: what they cut off moves with the "
+                "weights, and a drawn token that is cut has no log-probability under another state of the model. With "
+                "update.kl_coef or update.updates_per_batch > 1, wanted update.scored_under = 'plain'"
+            )
+        return self

@@ -1,7 +1,7 @@
 """The step ledger: one row per optimiser step, nothing in it that a clock decides.
 
-FLOP proxy: 2·P per token prefilled or generated and 6·P per token in backward, P the model's parameters (source: the
-2-forward, 4-backward rule of Kaplan et al. 2020).
+FLOP proxy: 2·P per token prefilled, generated or scored by the reference and 6·P per token in backward, P the model's
+parameters (source: the 2-forward, 4-backward rule of Kaplan et al. 2020).
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,17 @@ from pathlib import Path
 import polars as pl
 
 from deadheat.archive import read_table, write_table
+from deadheat.errors import ArchiveError
 
 STEPS = "steps.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepRecord:
-    """One step: what the groups were, what the update did, what it cost."""
+    """One step: what was drawn, what the groups learned from were, what the update did, what it cost.
+
+    Groups and rollouts are those learned from, except where a field says drawn; tokens generated are all that were.
+    """
 
     step: int
     num_live: int  # groups whose rewards differ
@@ -32,27 +36,38 @@ class StepRecord:
     num_capped: int  # completions that hit the token cap
     mean_raw_reward: float | None  # over scored rollouts; None: none was scored
     mean_reward: float | None  # after gate and controls
-    mean_length: float  # tokens per completion
-    signed_token_mass: float  # mean over groups of (1/G)·Σ A·L
+    mean_length: float | None  # tokens per completion; None: no group was kept
+    signed_token_mass: float | None  # mean over groups of (1/G)·Σ A·L; None: no group was kept
+    mean_surprise: float | None  # −ln p of a drawn token, plain: at temperature 1 without cuts, entropy on average
     stepped: bool  # whether the optimiser stepped
-    loss: float
+    num_updates: int  # optimiser steps on this batch
+    loss: float  # the mean over updates
     learning_rate: float
-    grad_norm: float  # before clipping
-    clipped: bool
+    grad_norm: float  # before clipping; the mean over updates
+    clipped: bool  # whether the gradient of any update was shortened
     units_all_groups: int  # divisor if every group counts
     units_signal_groups: int  # divisor if only live groups count
-    grad_norm_all_groups: float  # step size under the first
-    grad_norm_signal_groups: float  # step size under the second
+    grad_norm_all_groups: float | None  # step size under the first; None: not a multiple of grad_norm (KL, parts)
+    grad_norm_signal_groups: float | None  # step size under the second; None: likewise
+    mean_ratio: float | None  # p now / p when drawn, over tokens in backward; None: there was none
+    kl_drawn: float | None  # k3 of KL(policy that drew ‖ policy now); None: nothing went backward
+    kl_reference: float | None  # k3 of KL(policy ‖ model without its adapter); None: no KL term
+    clip_low_frac: float | None  # tokens that the lower bound took out of the gradient; None: no ratio in the objective
+    clip_high_frac: float | None  # the upper bound; None: likewise
+    clip_dual_frac: float | None  # the dual clip; None: off
     tokens_prefilled: int
     tokens_generated: int
+    tokens_idle: int  # columns and row-steps of generation spent on dummies and padding
+    tokens_delivered: int  # of completions whose advantage is not zero
     tokens_backward: int
     tokens_padded: int  # columns in backward that only made rows equally long
     tokens_unshared: int  # what backward would have run one by one, tied groups included
+    tokens_reference: int  # forward only, for the KL term
     flop: float  # proxy, see the module's docstring
 
     @property
     def num_groups(self) -> int:
-        """Groups drawn this step."""
+        """Groups learned from this step, tied ones included."""
         return self.num_live + self.num_all_right + self.num_all_wrong + self.num_tied_other + self.num_unscored_groups
 
 
@@ -80,5 +95,12 @@ def read_steps(run_folder: Path, *, up_to: int | None = None) -> list[StepRecord
     path = run_folder / STEPS
     if not path.exists():
         return []
-    records = [StepRecord(**row) for row in read_table(path).iter_rows(named=True)]
+    table = read_table(path)
+    if table.columns != list(STEP_SCHEMA):
+        apart = sorted(set(table.columns) ^ set(STEP_SCHEMA)) or table.columns
+        raise ArchiveError(
+            f"{path} has other columns than this version writes: {', '.join(apart[:6])}. It was written by another version "
+            "of deadheat; read it with that one, or run the race again."
+        )
+    records = [StepRecord(**row) for row in table.iter_rows(named=True)]
     return [record for record in records if up_to is None or record.step <= up_to]

@@ -14,6 +14,7 @@ from deadheat.tasks import load_task
 from deadheat.train.config import RunConfig
 from deadheat.train.convergence import Ending
 from deadheat.train.ledger import write_steps
+from deadheat.train.memory import peak_memory
 from deadheat.train.record import OUTCOME, RunIdentity
 from deadheat.train.run import Observer, Progress, Run
 
@@ -64,7 +65,7 @@ def _loop(run: Run) -> Ending:
             run.evaluate()
             run.checkpoint()
             end = run.ending()
-        run.clock.write(step)
+        run.clock.write(step, peak_memory(run.policy.device))
         run.tell()
     return end
 

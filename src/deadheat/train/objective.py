@@ -7,18 +7,39 @@ With token log-probabilities ℓ_it of completion i and its advantage A_i, the g
     sequence_mean   Σ_i A_i·(1/L_i)·Σ_t ℓ_it
     fixed_length    Σ_i A_i·(1/L_max)·Σ_t ℓ_it    Liu et al. 2025 (Dr. GRPO): no bias towards short right answers
 
-and the loss of a batch is −Σ_groups objective / divisor. One update per batch of fresh rollouts: the importance ratio is
-1 and its clipped form has this same gradient, so no ratio is computed.
+With an importance ratio the clipped surrogate of `train/ratio.py` stands for A_i·ℓ_it; at ratio 1 the gradient is the
+same, so one update per batch needs no ratio. The KL term is the same sum with k3_it in place of A_i·ℓ_it. The loss of a
+batch is −Σ_groups objective / divisor + kl_coef·Σ_groups KL / divisor of all groups.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from deadheat.train.config import Loss
+from deadheat.train.config import Importance, Loss, UpdateConfig
+from deadheat.train.ratio import k3, ratios, surrogate
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLogprobs:
+    """What is known of the tokens of a group, completion by completion."""
+
+    now_G: Sequence[Tensor]  # [T] each: log-probabilities under the policy that is updated; gradients flow
+    advantages_G: NDArray[np.float64]
+    drawn_G: Sequence[Tensor] | None = None  # [T] each, recorded when they were drawn; None: not recorded
+    reference_G: Sequence[Tensor] | None = None  # [T] each, under the model without its adapter; None: no KL term
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """The two sums of a group, not yet divided."""
+
+    policy: Tensor  # scalar, to be maximised
+    kl: Tensor | None  # scalar, to be kept small; None: no KL term
 
 
 def units(lengths_G: Sequence[int], loss: Loss) -> int:
@@ -31,23 +52,48 @@ def units(lengths_G: Sequence[int], loss: Loss) -> int:
     return sum(lengths_G) if loss is Loss.TOKEN_MEAN else len(lengths_G)
 
 
-def group_objective(
-    logprobs_G: Sequence[torch.Tensor],
-    advantages_G: NDArray[np.float64],
-    *,
-    loss: Loss,
-    weighting: Literal["after_sum", "before_sum"],
-    max_length: int,
-) -> torch.Tensor:
-    """The group's objective: a scalar to be maximised, not yet divided."""
+def group_objective(group: GroupLogprobs, config: UpdateConfig, *, max_length: int) -> Objective:
+    """The group's objective and KL term.
+
+    Example:
+        >>> now = [torch.tensor([-1.0, -2.0]), torch.tensor([-3.0])]
+        >>> group = GroupLogprobs(now_G=now, advantages_G=np.array([1.0, -0.5]))
+        >>> group_objective(group, UpdateConfig(), max_length=4).policy  # 1·(−3) − 0.5·(−3)
+        tensor(-1.5000)
+    """
+    scales_G = [_length_scale(len(now_T), config.loss, max_length) for now_T in group.now_G]
+    policy = (
+        _plain(group, scales_G, config) if config.importance is Importance.NONE else _clipped(group, scales_G, config)
+    )
+    if group.reference_G is None:
+        return Objective(policy=policy, kl=None)
+    pairs = zip(scales_G, group.now_G, group.reference_G, strict=True)
+    return Objective(policy=policy, kl=torch.stack([scale * k3(now, other).sum() for scale, now, other in pairs]).sum())
+
+
+def _plain(group: GroupLogprobs, scales_G: Sequence[float], config: UpdateConfig) -> Tensor:
     terms = []
-    for logprobs_T, advantage in zip(logprobs_G, advantages_G.tolist(), strict=True):
-        scale = _length_scale(len(logprobs_T), loss, max_length)
-        if weighting == "after_sum":
-            terms.append(advantage * scale * logprobs_T.sum())
+    for now_T, advantage, scale in zip(group.now_G, group.advantages_G.tolist(), scales_G, strict=True):
+        if config.weighting == "after_sum":
+            terms.append(advantage * scale * now_T.sum())
         else:
-            terms.append((advantage * scale * logprobs_T).sum())
+            terms.append((advantage * scale * now_T).sum())
     return torch.stack(terms).sum()
+
+
+def _clipped(group: GroupLogprobs, scales_G: Sequence[float], config: UpdateConfig) -> Tensor:
+    if group.drawn_G is None:
+        raise ValueError(
+            f"update.importance is '{config.importance}' and the group has no log-probabilities from when it was drawn; "
+            "wanted them, or update.importance = 'none'"
+        )
+    rows = zip(group.now_G, group.drawn_G, group.advantages_G.tolist(), scales_G, strict=True)
+    return torch.stack(
+        [
+            scale * surrogate(ratios(now_T, drawn_T, config.importance), advantage, config).sum()
+            for now_T, drawn_T, advantage, scale in rows
+        ]
+    ).sum()
 
 
 def _length_scale(length: int, loss: Loss, max_length: int) -> float:

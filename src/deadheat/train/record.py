@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,7 +109,7 @@ def read_readings(run_folder: Path) -> list[Reading]:
 
 
 class Clock:
-    """Wall-clock seconds by phase, in a file of their own: the only records a crash may change."""
+    """Wall-clock seconds by phase and peak memory, in a file of their own: the only records a crash may change."""
 
     def __init__(self, run_folder: Path) -> None:
         self._path = run_folder / CLOCK
@@ -122,20 +122,32 @@ class Clock:
         self._phases[phase] = self._phases.get(phase, 0.0) + now - self._last
         self._last = now
 
-    def write(self, step: int) -> None:
-        """Append this step's seconds."""
-        append_line(self._path, json.dumps({"step": step, **{f"{k}_s": round(v, 4) for k, v in self._phases.items()}}))
+    def write(self, step: int, peaks: Mapping[str, int]) -> None:
+        """Append this step's seconds, and the peaks of memory in bytes."""
+        seconds = {f"{phase}_s": round(value, 4) for phase, value in self._phases.items()}
+        append_line(self._path, json.dumps({"step": step, **seconds, **{f"{k}_bytes": v for k, v in peaks.items()}}))
         self._phases = {}
 
 
 def read_clock(run_folder: Path) -> dict[int, dict[str, float]]:
     """Seconds by phase of every step; where a step was done twice the last one counts, and a torn line is skipped."""
+    return {step: _ending_in("_s", entry) for step, entry in _clock_lines(run_folder)}
+
+
+def read_peaks(run_folder: Path) -> dict[int, dict[str, float]]:
+    """Peaks of memory at every step, in bytes: `resident_bytes`, and `cuda_bytes` where the model is on one."""
+    return {step: _ending_in("_bytes", entry) for step, entry in _clock_lines(run_folder)}
+
+
+def _clock_lines(run_folder: Path) -> Iterator[tuple[int, dict[str, float]]]:
     path = run_folder / CLOCK
-    seconds: dict[int, dict[str, float]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
             entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        seconds[int(entry.pop("step"))] = entry
-    return seconds
+        yield int(entry["step"]), entry
+
+
+def _ending_in(suffix: str, entry: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in entry.items() if name.endswith(suffix)}

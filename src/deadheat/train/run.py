@@ -21,11 +21,12 @@ from deadheat.sampling.keys import Purpose, stream_key
 from deadheat.scorers import CheckerScorer, grade
 from deadheat.tasks import Task
 from deadheat.tasks.order import ProblemOrder, problem_order
-from deadheat.train.assign import CreditedGroup, MarkerGate, assign_credit
+from deadheat.train.assign import CreditedGroup, assign_credit, part_of, refuse_unknown_parts
 from deadheat.train.checkpoint import latest_step, prune_checkpoints, restore_checkpoint, save_checkpoint
-from deadheat.train.config import RunConfig
+from deadheat.train.config import Importance, RunConfig, UpdateConfig
 from deadheat.train.convergence import Ending, Landmarks, Reading, ending, landmarks
 from deadheat.train.ledger import StepRecord, flop_proxy, read_steps, write_steps
+from deadheat.train.memory import peak_memory
 from deadheat.train.record import (
     Clock,
     RunIdentity,
@@ -34,6 +35,7 @@ from deadheat.train.record import (
     write_batch,
     write_evaluation,
 )
+from deadheat.train.shape import Shaping
 from deadheat.train.update import Lesson, Updater, UpdateReport
 from deadheat.types import Completion, Group, Problem, SamplingParams
 
@@ -65,7 +67,7 @@ class Run:
     updater: Updater
     sampling: SamplingParams
     order: ProblemOrder
-    gate: MarkerGate | None
+    shaping: Shaping
     observe: Observer
     clock: Clock
     step: int = 0  # last finished step
@@ -84,6 +86,8 @@ class Run:
         observe: Observer,
     ) -> Self:
         """Loads the policy and restores the newest checkpoint; without one, evaluates step 0."""
+        refuse_unknown_parts(task, config.credit)
+        shaping = Shaping.of(config, task)
         folder.mkdir(parents=True, exist_ok=True)
         clock = Clock(folder)
         sampling = config.sampling.params(task)
@@ -102,7 +106,7 @@ class Run:
             updater=Updater(policy, config.update, config.credit, sampling),
             sampling=sampling,
             order=problem_order(task.training, seed=identity.seed, curriculum=config.rollouts.curriculum),
-            gate=MarkerGate.of(config.scorer, task),
+            shaping=shaping,
             observe=observe,
             clock=clock,
         )
@@ -136,7 +140,7 @@ class Run:
             groups,
             scorer=self.config.scorer,
             credit=self.config.credit,
-            gate=self.gate,
+            shaping=self.shaping,
             seed=self.identity.seed,
             step=step,
         )
@@ -150,6 +154,8 @@ class Run:
                     completions=tuple(rollout.completion.tokens for rollout in item.group.rollouts),
                 ),
                 advantages_G=item.advantages_G,
+                drawn_G=tuple(self._drawn(rollout.completion) for rollout in item.group.rollouts),
+                part=part_of(item.group.problem, self.config.credit),
             )
             for item in credited
         ]
@@ -160,7 +166,9 @@ class Run:
     def record(self, credited: Sequence[CreditedGroup], report: UpdateReport, step: int) -> None:
         """The batch to the archive, the step to the ledger."""
         write_batch(self.folder, self.identity, credited, step=step, temperature=self.sampling.temperature)
-        self.records.append(_step_record(credited, report, self._generated, self.num_parameters, step))
+        self.records.append(
+            _step_record(credited, report, self._generated, self.config.update, self.num_parameters, step)
+        )
         self.step = step
         self.clock.lap("record")
 
@@ -233,7 +241,7 @@ class Run:
         if step is None:
             self.evaluate()
             self.checkpoint()
-            self.clock.write(0)
+            self.clock.write(0, peak_memory(self.policy.device))
         else:
             restore_checkpoint(self.folder, self.policy, self.updater, step=step)
             self.step = step
@@ -241,6 +249,10 @@ class Run:
             self.readings = read_readings(self.folder)
             self._prune()
         self.tell()
+
+    def _drawn(self, completion: Completion) -> tuple[float, ...]:
+        """The recorded log-probabilities under the distribution that the loss uses."""
+        return completion.logprobs if self.config.update.scored_under == "warped" else completion.plain_logprobs
 
     def _spec(self, sampling: SamplingParams) -> DrawSpec:
         return DrawSpec(task=self.task.name, chat=self.task.chat, stop_text=self.task.stop_text, sampling=sampling)
@@ -274,8 +286,15 @@ def _refuse_nan(completions: Sequence[Completion], step: int) -> None:
 
 
 def _step_record(
-    credited: Sequence[CreditedGroup], report: UpdateReport, generated: GenerateAccount, num_parameters: int, step: int
+    credited: Sequence[CreditedGroup],
+    report: UpdateReport,
+    generated: GenerateAccount,
+    update: UpdateConfig,
+    num_parameters: int,
+    step: int,
 ) -> StepRecord:
+    drift, has_ratio = report.drift, update.importance is not Importance.NONE
+    surprises = [-np.sum(r.completion.plain_logprobs) for item in credited for r in item.group.rollouts]
     kinds = composition([item.kind for item in credited])
     rollouts = [rollout for item in credited for rollout in item.group.rollouts]
     raw = [r.score.value for r in rollouts if r.score.value is not None]
@@ -298,7 +317,9 @@ def _step_record(
         mean_reward=float(np.mean(learned)) if learned else None,
         mean_length=float(np.mean([length for lengths in lengths_PG for length in lengths])),
         signed_token_mass=float(np.mean(masses)),
+        mean_surprise=float(np.sum(surprises)) / sum(map(sum, lengths_PG)) if rollouts else None,
         stepped=report.stepped,
+        num_updates=report.num_updates,
         loss=report.loss,
         learning_rate=report.learning_rate,
         grad_norm=report.grad_norm,
@@ -307,14 +328,23 @@ def _step_record(
         units_signal_groups=report.divisors.signal_groups,
         grad_norm_all_groups=report.grad_norm_all_groups,
         grad_norm_signal_groups=report.grad_norm_signal_groups,
+        mean_ratio=drift.per_compared(drift.ratio_sum),
+        kl_drawn=drift.per_compared(drift.kl_drawn_sum),
+        kl_reference=drift.kl_reference,
+        clip_low_frac=drift.per_compared(drift.num_clipped_low) if has_ratio else None,
+        clip_high_frac=drift.per_compared(drift.num_clipped_high) if has_ratio else None,
+        clip_dual_frac=drift.per_compared(drift.num_clipped_dual) if update.dual_clip is not None else None,
         tokens_prefilled=generated.num_prefilled,
         tokens_generated=generated.num_generated,
+        tokens_idle=generated.num_prefill_idle + generated.num_idle,
+        tokens_delivered=report.tokens_delivered,
         tokens_backward=report.tokens_backward,
         tokens_padded=report.tokens_padded,
         tokens_unshared=report.tokens_unshared,
+        tokens_reference=report.tokens_reference,
         flop=flop_proxy(
             num_parameters=num_parameters,
-            tokens_forward=generated.num_prefilled + generated.num_generated,
+            tokens_forward=generated.num_prefilled + generated.num_generated + report.tokens_reference,
             tokens_backward=report.tokens_backward,
         ),
     )
