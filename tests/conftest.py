@@ -7,8 +7,15 @@ import pytest
 from deadheat.errors import ModelReferenceError
 
 ROOT = Path(__file__).parents[1]
-# Rooms that share a finished race or a loaded model: with `-n 2 --dist loadgroup` one process does each of them.
-TOGETHER = {"race": "races", "train": "races", "cli": "races", "policy": "models", "sampling": "models"}
+# Rooms that share a finished race, a Ray cluster or a loaded model: with `-n 2 --dist loadgroup` one process does each.
+TOGETHER = {
+    "race": "races",
+    "train": "races",
+    "cli": "races",
+    "cluster": "races",
+    "policy": "models",
+    "sampling": "models",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,6 +23,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(ROOT).parts
         room = place[1] if place[0] == "tests" else "doctests"
         item.add_marker(pytest.mark.xdist_group(TOGETHER.get(room, "/".join(place[:3]))))
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Ray on two cores of this machine, for as long as the tests run."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'deadheat[ray]'", exc_type=ImportError)
+    ray.init(address="local", num_cpus=2, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+    yield
+    ray.shutdown()
 
 
 @pytest.fixture(scope="session")

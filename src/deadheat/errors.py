@@ -11,6 +11,7 @@
     ├── RunFolderError (OSError)         a run folder that is in use, unwritable, full, or holds another run
     ├── ArchiveError (ValueError)        a record on disk that is torn or not in the schema
     ├── UncoupledError (RuntimeError)    two arms that should share their draws do not
+    ├── ClusterError (RuntimeError)      a Ray cluster that cannot be reached, lacks a resource or a file, or lost a worker
     └── StatsError (ValueError)          a question the given numbers cannot answer
 
 A bad rollout is data (unscored, with a reason); a bad program is a crash.
@@ -59,6 +60,10 @@ class ArchiveError(DeadheatError, ValueError):
 
 class UncoupledError(DeadheatError, RuntimeError):
     """Two arms that should share their draws do not."""
+
+
+class ClusterError(DeadheatError, RuntimeError):
+    """A Ray cluster that cannot be reached, lacks a resource or a file, or lost a worker."""
 
 
 class StatsError(DeadheatError, ValueError):

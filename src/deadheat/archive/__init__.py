@@ -21,6 +21,8 @@ from deadheat.archive.readers import (
     ReadReport,
     Recovered,
     Refused,
+    Scan,
+    Shard,
     read,
 )
 from deadheat.archive.rollouts import (
@@ -49,6 +51,8 @@ __all__ = [
     "Recovered",
     "Refused",
     "RolloutSource",
+    "Scan",
+    "Shard",
     "append_line",
     "check_manifest",
     "claim_folder",

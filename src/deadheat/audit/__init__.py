@@ -16,12 +16,14 @@ from deadheat.audit.opening import Opening, opening
 from deadheat.audit.questions import AUDITS, Audit, AuditReport, audit
 from deadheat.audit.records import AuditOptions, AuditRecord, Missing, as_json
 from deadheat.audit.rescored import Rescored, rescored
+from deadheat.audit.shards import SHARDED, audit_on
 from deadheat.audit.siblings import Siblings, siblings
 from deadheat.audit.stuck import Stuck, stuck
 from deadheat.audit.words import Words, words
 
 __all__ = [
     "AUDITS",
+    "SHARDED",
     "Accounting",
     "Audit",
     "AuditOptions",
@@ -47,6 +49,7 @@ __all__ = [
     "accounting",
     "as_json",
     "audit",
+    "audit_on",
     "caps",
     "clones",
     "cold",

@@ -50,7 +50,7 @@ class Clones(AuditRecord):
 def clones(rows: pl.LazyFrame, options: AuditOptions) -> Clones:
     """Copies of every group."""
     names = columns_of(rows)
-    shared, num_keys = _shared_keys(rows, names)
+    shared, num_keys = shared_keys(rows, names)
     return read_clones(count_clones(rows), compared_by(names), options, shared_keys=shared, num_keys=num_keys)
 
 
@@ -65,17 +65,18 @@ def distinct_members(names: "list[str]") -> pl.Expr:
 
 
 def count_clones(rows: pl.LazyFrame) -> Counts:
-    """Groups, rollouts and copies, by group size."""
+    """Groups, rollouts and copies, by group size; rollouts left out under no size."""
     names = columns_of(rows)
     exempt = pl.col("category").is_in(EXEMPT).fill_null(False) if "category" in names else None
     kept = rows if exempt is None else rows.filter(~exempt)
     groups = group_table(kept, scores=[], places=[], extra=[distinct_members(names)])
     counts = count_clones_groups(groups)
-    left_out = 0 if exempt is None else int(rows.select(exempt.sum()).collect(engine="streaming").item())
-    table = counts.table.with_columns(
-        pl.when(pl.int_range(pl.len()) == 0).then(left_out).otherwise(0).cast(pl.Int64).alias("exempt")
-    )
-    return counted(table, counts.keys)
+    if exempt is None:
+        return counts
+    left_out = int(rows.select(exempt.sum()).collect(engine="streaming").item() or 0)
+    # A row of its own, since a part of the archive may hold such rollouts and no group of two others.
+    exempt_row = {name: [left_out if name == "exempt" else None] for name in counts.table.columns}
+    return counted(pl.concat([counts.table, pl.DataFrame(exempt_row, schema=counts.table.schema)]), counts.keys)
 
 
 def count_clones_groups(groups: pl.LazyFrame) -> Counts:
@@ -112,7 +113,8 @@ def read_clones(
     )
 
 
-def _shared_keys(rows: pl.LazyFrame, names: "list[str]") -> tuple[int | None, int | None]:
+def shared_keys(rows: pl.LazyFrame, names: "list[str]") -> tuple[int | None, int | None]:
+    """How many keys serve more than one prompt, and how many there are; of the whole archive, since a key may recur."""
     prompt = next((name for name in ("problem_digest", "problem_id", "prompt") if name in names), None)
     if "key" not in names or prompt is None:
         return None, None

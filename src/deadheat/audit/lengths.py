@@ -102,7 +102,7 @@ def count_lengths(rows: pl.LazyFrame) -> Counts:
 
 
 def count_channel(rows: pl.LazyFrame) -> Counts | None:
-    """Graded rollouts by place, channel and grade; None where no channel or no course is known."""
+    """Graded rollouts by place, channel and grade; None where no channel or no step is known."""
     names = columns_of(rows)
     channel = next((name for name in ("parsed", "stop") if name in names), None)
     axis = next((name for name in ("checkpoint", "step") if name in names), None)
@@ -112,8 +112,7 @@ def count_channel(rows: pl.LazyFrame) -> Counts | None:
     label = pl.col(channel).cast(pl.String).alias("channel")
     graded = rows.select(*keys, label, pl.col("correct").cast(pl.Boolean)).drop_nulls()
     table = graded.group_by(*keys, "channel", "correct").agg(pl.len().cast(pl.Int64).alias("rollouts"))
-    found = counted(table.collect(engine="streaming"), [*keys, "channel", "correct"])
-    return found if found.table[axis].n_unique() > 1 else None
+    return counted(table.collect(engine="streaming"), [*keys, "channel", "correct"])
 
 
 def read_lengths(counts: Counts, channel: Counts | None, options: AuditOptions) -> Lengths:

@@ -30,6 +30,7 @@ _SCORE = "reward|correct"
 MOST_PARTS = 200  # of `--by`
 
 Observer = Callable[[int, str], None]  # audits done, a few words
+Ask = Callable[[str, Archive, AuditOptions], AuditRecord]  # the name of an audit, and what it is asked of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,12 +134,31 @@ class AuditReport:
         return {name: record for name, record in self.found.items() if isinstance(record, Missing)}
 
 
+def ask(name: str, archive: Archive, options: AuditOptions) -> AuditRecord:
+    """One audit of an archive."""
+    lacks = lacks_of(name, archive, options)
+    if lacks:
+        return Missing(audit=name, lacks=lacks)
+    return AUDITS[name].ask(archive.rows if archive.summaries is None else archive.summaries, options)
+
+
+def lacks_of(name: str, archive: Archive, options: AuditOptions) -> tuple[str, ...]:
+    """What an audit needs that the archive or the options do not have."""
+    question = AUDITS[name]
+    if archive.summaries is not None:
+        return () if question.summaries else lacking([], question.needs)
+    given = {"--skill": options.skill, "--noise-floor": options.noise_floor}
+    wanted = [option for option in question.wants if given[option] is None]
+    return (*lacking(columns_of(archive.rows), question.needs), *wanted)
+
+
 def audit(
     archive: Archive,
     *,
     options: AuditOptions = AuditOptions(),  # noqa: B008 - a frozen record
     only: Iterable[str] = (),
     observe: Observer = lambda done, note: None,
+    ask: Ask = ask,
 ) -> AuditReport:
     """Ask the archive every question, or those of `only`; what a question lacks, its record names."""
     wanted = list(only) or list(AUDITS)
@@ -151,10 +171,12 @@ def audit(
             observe(0, name)
             found[name] = ask(name, archive, options)
             observe(1, name)
-    return AuditReport(read=archive.report, found=found, parts=_parts(archive, options, list(found), observe))
+    return AuditReport(read=archive.report, found=found, parts=_parts(archive, options, list(found), observe, ask))
 
 
-def _parts(archive: Archive, options: AuditOptions, asked: Sequence[str], observe: Observer) -> tuple[AuditPart, ...]:
+def _parts(
+    archive: Archive, options: AuditOptions, asked: Sequence[str], observe: Observer, ask: Ask
+) -> tuple[AuditPart, ...]:
     """Every question again, of each combination of the values of `options.by`."""
     if not options.by:
         return ()
@@ -174,24 +196,7 @@ def _parts(archive: Archive, options: AuditOptions, asked: Sequence[str], observ
     for row in values.iter_rows(named=True):
         where = {name: "none" if value is None else str(value) for name, value in row.items()}
         observe(0, " ".join(where.values()))
-        own = table.filter(pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in row.items()))
-        part = replace(archive, rows=own) if archive.summaries is None else replace(archive, summaries=own)
+        part = archive.where(pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in row.items()))
         answers = {name: ask(name, part, whole) for name in asked}
         parts.append(AuditPart(where=where, found={n: r for n, r in answers.items() if not isinstance(r, Missing)}))
     return tuple(parts)
-
-
-def ask(name: str, archive: Archive, options: AuditOptions) -> AuditRecord:
-    """One audit of an archive."""
-    question = AUDITS[name]
-    if archive.summaries is not None:
-        if question.summaries:
-            return question.ask(archive.summaries, options)
-        return Missing(audit=name, lacks=lacking([], question.needs))
-    lacks = (*lacking(columns_of(archive.rows), question.needs), *_wanted(question, options))
-    return Missing(audit=name, lacks=lacks) if lacks else question.ask(archive.rows, options)
-
-
-def _wanted(question: Audit, options: AuditOptions) -> list[str]:
-    given = {"--skill": options.skill, "--noise-floor": options.noise_floor}
-    return [name for name in question.wants if given[name] is None]

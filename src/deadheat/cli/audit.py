@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deadheat.cli.sides import JsonOption
+from deadheat.cluster import Executor
 
 if TYPE_CHECKING:
-    from deadheat.audit import AuditReport, Gate
+    from deadheat.archive import Archive
+    from deadheat.audit import AuditOptions, AuditReport, Gate
+    from deadheat.audit.questions import Observer
 
 _LIST = "separated by commas"
 
@@ -59,6 +62,9 @@ def audit(
     recheck: Annotated[
         bool, typer.Option("--recheck", help="Audit `contested`: ask math-verify again (needs deadheat[train]).")
     ] = False,
+    executor: Annotated[
+        Executor, typer.Option("--executor", help="ray: count shards on a Ray cluster (needs deadheat[ray]).")
+    ] = Executor.LOCAL,
 ) -> None:
     """Ask a log of any trainer what its groups taught. Nothing is trained, and nothing is changed.
 
@@ -68,11 +74,12 @@ def audit(
 
         deadheat audit completions/ --html page.html
 
+        deadheat audit archive/ --only gate,dilution,clones,lengths --executor ray
+
         deadheat audit log.csv --map group=prompt_id --map reward=score --only gate,dilution --json
     """
     from deadheat.archive import ReadOptions, read
     from deadheat.audit import AUDITS, AuditOptions
-    from deadheat.audit import audit as ask_all
     from deadheat.reports import track
 
     options = AuditOptions(
@@ -84,9 +91,7 @@ def audit(
     archive = read(path, options=reading)
     wanted = _listed(only)
     with track("audit", total=len(wanted or AUDITS)) as tracker:
-        report = ask_all(
-            archive, options=options, only=wanted, observe=lambda done, note: tracker.advance(done, note=note)
-        )
+        report = _asked(archive, options, wanted, lambda done, note: tracker.advance(done, note=note), executor)
     if html is not None:
         from deadheat.audit.examples import example_groups
         from deadheat.audit.page import audit_page
@@ -97,6 +102,18 @@ def audit(
         _print_json(report)
     else:
         _print(report, html)
+
+
+def _asked(
+    archive: "Archive", options: "AuditOptions", only: tuple[str, ...], observe: "Observer", executor: Executor
+) -> "AuditReport":
+    from deadheat.audit import audit, audit_on
+    from deadheat.cluster import open_cluster
+
+    if executor is Executor.LOCAL:
+        return audit(archive, options=options, only=only, observe=observe)
+    with open_cluster() as cluster:
+        return audit_on(cluster, archive, options=options, only=only, observe=observe)
 
 
 def _listed(text: str | None) -> tuple[str, ...]:

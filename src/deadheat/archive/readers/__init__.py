@@ -10,6 +10,8 @@ from deadheat.archive.readers.record import (
     ReadReport,
     Recovered,
     Refused,
+    Scan,
+    Shard,
 )
 
 __all__ = [
@@ -21,5 +23,7 @@ __all__ = [
     "ReadReport",
     "Recovered",
     "Refused",
+    "Scan",
+    "Shard",
     "read",
 ]
