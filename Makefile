@@ -1,10 +1,12 @@
-# Five verbs: race, test, check, docs, bench. Each works on a fresh clone: the environment is made when it is missing.
+# Six verbs: race, test, check, docs, bench, bench-peers. Each works on a fresh clone: what environment it needs is made.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
+PEERS := .venv-peers
+ARGS ?=
 
-.PHONY: race test check docs bench env clean
+.PHONY: race test check docs bench bench-peers env clean
 
 race: env ## the bundled race on a real model: prints the verdict page and the path of report.html
 	$(BIN)/deadheat race addition --workers 2 --out runs/addition --resume
@@ -26,6 +28,9 @@ bench: env ## ratios against named peers and slow twins, with machine facts
 	$(BIN)/python benchmarks/stats.py
 	$(BIN)/python benchmarks/audit.py
 
+bench-peers: env $(PEERS)/.installed ## against TRL and transformers in an environment of their own; ARGS="--smoke" to try it
+	cd benchmarks && ../$(BIN)/python -m peers $(ARGS)
+
 env: $(VENV)/.installed
 
 # torch first, by an exact version: a range would let the resolver take a build of several GB for another device.
@@ -36,5 +41,12 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[train,dev]"
 	touch $@
 
+$(PEERS)/.installed: benchmarks/peers/requirements.txt
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
+	$(PEERS)/bin/python -m pip install --quiet $(TORCH)
+	$(PEERS)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
 clean: ## removes the environment and caches; runs/ stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

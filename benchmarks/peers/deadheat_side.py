@@ -1,0 +1,126 @@
+"""Our side: python -m peers.deadheat_side FOLDER step|update|rollouts|rollouts-invariant|rollouts-ordinary
+
+The first turn writes what it computed from the job's inputs to ours.npz; every further one is timed.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import deadheat
+from deadheat.policy import AdapterConfig, Branches, LanguageModel, PolicyConfig, load_adapter, load_policy
+from deadheat.sampling.keys import stream_key
+from deadheat.train.config import CreditConfig, Loss, UpdateConfig
+from deadheat.train.update import Lesson, Updater
+from deadheat.types import Completion, Draw, GenerateRequest, SamplingParams
+from peers.job import ALPHA, CLIP_NORM, LEARNING_RATE, RANK, Job
+from peers.link import Link
+
+
+def load(job: Job, *, invariant: bool | None) -> LanguageModel:
+    """The policy with the job's adapter; None: the mode a user gets."""
+    mode = {} if invariant is None else {"invariant": invariant}
+    fields = {"model": job.model, "adapter": AdapterConfig(rank=RANK, alpha=ALPHA)} | mode
+    policy = load_policy(PolicyConfig.model_validate(fields), key=1)
+    load_adapter(policy, Path(job.adapter).parent)
+    return policy
+
+
+def updater(policy: LanguageModel, job: Job, *, rate: float, clip_norm: float | None) -> Updater:
+    """The optimiser step a run makes, with the peers' loss and settings."""
+    return Updater(
+        policy,
+        UpdateConfig(loss=Loss.SEQUENCE_MEAN, learning_rate=rate, clip_norm=clip_norm),
+        CreditConfig(ddof=1),
+        SamplingParams(max_new_tokens=job.shape.answer_tokens),
+    )
+
+
+def lessons(job: Job, answers_B: list[tuple[int, ...]]) -> list[Lesson]:
+    """Completions, prompt by prompt, with the job's advantages."""
+    size = job.shape.num_samples
+    return [
+        Lesson(
+            branches=Branches(prompt_tokens=tuple(prompt), completions=tuple(answers_B[p * size : (p + 1) * size])),
+            advantages_G=np.array(job.advantages_G),
+        )
+        for p, prompt in enumerate(job.prompt_ids_P)
+    ]
+
+
+def write_update(policy: LanguageModel, job: Job, target: Path) -> None:
+    """Log-probabilities and gradients on the job's answers, through the updater; the weights are put back afterwards."""
+    batch = lessons(job, [tuple(a) for a in job.answers_B])
+    with torch.no_grad():
+        logprobs = [row for group in policy.logprobs([b.branches for b in batch]) for row in group]
+    trial = updater(policy, job, rate=1e-12, clip_norm=None)
+    trial.step(batch, step=1)
+    gradients = {name: p.grad.numpy().copy() for name, p in trial.parameters.items() if p.grad is not None}
+    np.savez(target, logprobs=torch.cat(logprobs).numpy(), **gradients)
+    trial.optimizer.zero_grad()
+    load_adapter(policy, Path(job.adapter).parent)
+
+
+def draw(policy: LanguageModel, job: Job, *, turn: int, mode: Draw) -> list[Completion]:
+    """Every completion to its full length: nothing stops one early."""
+    return policy.generate(
+        [
+            GenerateRequest(
+                prompt_tokens=tuple(job.prompt_of(row)),
+                key=stream_key(0, "benchmark", f"turn {turn} row {row}"),
+                sampling=SamplingParams(draw=mode, max_new_tokens=length),
+                stop_ids=frozenset(),
+            )
+            for row, length in enumerate(job.shape.lengths_B)
+        ]
+    )
+
+
+def write_rollouts(completions: list[Completion], target: Path) -> None:
+    """Greedy tokens, their log-probabilities and the gap to the runner-up, rows end to end."""
+    np.savez(
+        target,
+        tokens=np.concatenate([c.tokens for c in completions]),
+        logprobs=np.concatenate([c.plain_logprobs for c in completions]),
+        margins=np.concatenate([c.margins for c in completions if c.margins is not None]),
+    )
+
+
+def serve(work: str, folder: Path) -> None:
+    """Check, then take turns until the driver leaves."""
+    link, job = Link(), Job.read(folder)
+    policy = load(job, invariant={"rollouts-invariant": True, "rollouts-ordinary": False}.get(work))
+    target = folder / ("theirs.npz" if work == "rollouts-ordinary" else "ours.npz")
+    link.wait()
+    if work in ("step", "update"):
+        write_update(policy, job, target)
+        learner = updater(policy, job, rate=LEARNING_RATE, clip_norm=CLIP_NORM)
+    else:
+        write_rollouts(draw(policy, job, turn=0, mode=Draw.GREEDY), target)
+    link.answer(versions=f"deadheat {deadheat.__version__}, torch {torch.__version__}", threads=torch.get_num_threads())
+
+    def step(turn: int) -> None:
+        drawn = draw(policy, job, turn=turn, mode=Draw.GUMBEL_MAX)
+        learner.step(lessons(job, [c.tokens for c in drawn]), step=turn)
+
+    def update(turn: int) -> None:
+        learner.step(lessons(job, [tuple(a) for a in job.answers_B]), step=turn)
+
+    def rollouts(turn: int) -> None:
+        draw(policy, job, turn=turn, mode=Draw.GREEDY)
+
+    turns: dict[str, Callable[[int], None]] = {"step": step, "update": update}
+    do, turn = turns.get(work, rollouts), 0
+    while True:
+        link.wait()
+        start, turn = time.perf_counter(), turn + 1
+        do(turn)
+        link.answer(seconds=time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[2], Path(sys.argv[1]))
