@@ -9,9 +9,21 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from deadheat.archive import read_table
-from deadheat.errors import ConfigError, PromptTooLongError, TaskError
-from deadheat.train import EVALS, ROLLOUTS, Ending, Outcome, RunConfig, RunIdentity, read_steps, step_file, train_run
+from deadheat.archive import read_table, write_table
+from deadheat.errors import ArchiveError, ConfigError, PromptTooLongError, TaskError
+from deadheat.train import (
+    EVALS,
+    ROLLOUTS,
+    Ending,
+    Outcome,
+    RunConfig,
+    RunIdentity,
+    read_clock,
+    read_peaks,
+    read_steps,
+    step_file,
+    train_run,
+)
 
 ME = RunIdentity(race="small", arm="checker", seed=1)
 
@@ -187,3 +199,81 @@ def test_attempts_a_checker_fails_on_are_left_out_everywhere_and_the_run_goes_on
     first = read_steps(folder)[0]
     assert first.num_scored == 12 - rows["unscored"].count() < 12
     assert set(rows.filter(pl.col("unscored").is_not_null())["advantage"]) == {0.0}
+
+
+def test_the_ledger_keeps_what_moved_and_where_every_token_went(tmp_path: Path, run_config) -> None:
+    config = run_config(
+        update={
+            "importance": "token",
+            "updates_per_batch": 2,
+            "kl_coef": 0.05,
+            "dual_clip": 3.0,
+            "learning_rate": 5e-3,
+        },
+        credit={"zero_signal": "backward"},
+        scorer={"overlong_buffer": 2},
+    )
+    run(config, tmp_path)
+    folder = tmp_path / ME.folder
+    first, second = read_steps(folder)
+    assert (first.num_updates, second.num_updates) == (2, 2)
+    for record in (first, second):
+        rows = read_table(step_file(folder, ROLLOUTS, record.step))
+        assert record.tokens_delivered == rows.filter(pl.col("advantage") != 0)["length"].sum()
+        surprise = -rows["plain_logprobs"].explode().cast(pl.Float64).sum() / rows["length"].sum()
+        assert record.mean_surprise == pytest.approx(surprise, rel=1e-5)
+        assert record.kl_drawn > 0, "the second update of a batch is off its policy"
+        assert record.kl_reference > 0 and record.clip_dual_frac >= 0
+        assert 0 <= record.clip_low_frac + record.clip_high_frac <= 1
+        # The reference scores every group once, forward and backward run twice.
+        assert 2 * record.tokens_reference == record.tokens_backward
+
+
+def test_without_ratio_and_kl_the_ledger_says_none_and_the_ratio_that_was_seen(tmp_path: Path, run_config) -> None:
+    run(run_config(), tmp_path)
+    records = read_steps(tmp_path / ME.folder)
+    assert any(record.num_live for record in records)
+    for record in records:
+        assert record.kl_reference is record.clip_low_frac is record.clip_high_frac is record.clip_dual_frac is None
+        assert record.tokens_reference == 0
+        if record.tokens_backward:
+            assert record.mean_ratio == pytest.approx(1.0, abs=1e-4)
+        else:
+            assert record.mean_ratio is None
+
+
+def test_the_clock_keeps_seconds_and_peaks_apart(tmp_path: Path, run_config) -> None:
+    run(run_config(), tmp_path)
+    folder = tmp_path / ME.folder
+    seconds, peaks = read_clock(folder), read_peaks(folder)
+    assert set(seconds) == set(peaks) == {0, 1, 2}
+    assert all(name.endswith("_s") for phases in seconds.values() for name in phases)
+    assert {"draw_s", "score_s", "update_s"} <= set(seconds[1])
+    # A process that has loaded torch holds more than 100 MB and less than this machine has; a high-water mark never falls.
+    marks = [peaks[step]["resident_bytes"] for step in range(3)]
+    assert marks == sorted(marks) and 1e8 < marks[0] <= marks[-1] < 1e12
+    assert set(peaks[1]) == {"resident_bytes"}, "no CUDA figure on a CPU"
+
+
+def test_the_length_of_an_answer_costs_training_reward_and_not_its_grade(tmp_path: Path, run_config) -> None:
+    config = run_config(scorer={"length_cost": 0.5, "length_cost_of": "all"}, sampling={"max_new_tokens": 8})
+    run(config, tmp_path)
+    rows = read_table(step_file(tmp_path / ME.folder, ROLLOUTS, 1))
+    for raw, reward, length in rows.select("raw_reward", "reward", "length").iter_rows():
+        assert reward == pytest.approx(raw - 0.5 * length / 8)
+    answers = read_table(step_file(tmp_path / ME.folder, EVALS, 0))
+    assert answers["reward"].equals(answers["raw_reward"])
+
+
+def test_a_part_that_problems_do_not_have_is_refused(tmp_path: Path, run_config) -> None:
+    with pytest.raises(ConfigError, match=r"normalise_by is 'subject' but problem .* of task 'addition' has no such"):
+        run(run_config(credit={"normalise_by": "subject"}), tmp_path)
+    assert not (tmp_path / ME.folder).exists()
+
+
+def test_a_ledger_of_another_version_is_refused_by_name(tmp_path: Path, run_config) -> None:
+    run(run_config(stop={"steps": 1}), tmp_path)
+    path = tmp_path / ME.folder / "steps.parquet"
+    write_table(path, read_table(path).drop("mean_ratio"))
+    with pytest.raises(ArchiveError, match=r"other columns than this version writes: mean_ratio"):
+        read_steps(tmp_path / ME.folder)

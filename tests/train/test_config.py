@@ -1,0 +1,39 @@
+"""Settings that contradict each other are refused with what to do."""
+
+import pytest
+from pydantic import ValidationError
+
+BACKWARD = {"zero_signal": "backward"}
+
+
+@pytest.mark.parametrize("mode", ["zero_grad_step", "skip_step"])
+def test_skipping_tied_groups_is_refused_beside_a_kl_term(run_config, mode: str) -> None:
+    with pytest.raises(
+        ValidationError, match=rf"zero_signal is '{mode}' with update.kl_coef 0.04: a group whose rewards"
+    ):
+        run_config(update={"kl_coef": 0.04}, credit={"zero_signal": mode})
+    assert run_config(update={"kl_coef": 0.04}, credit=BACKWARD).update.kl_coef == 0.04
+
+
+def test_a_kl_term_without_a_reference_is_refused(run_config) -> None:
+    with pytest.raises(ValidationError, match=r"adapter.kind = 'full': the weights that the KL term refers to"):
+        run_config(update={"kl_coef": 0.04}, credit=BACKWARD, policy={"adapter": {"kind": "full"}})
+
+
+def test_several_updates_of_a_batch_need_a_ratio(run_config) -> None:
+    with pytest.raises(ValidationError, match=r"updates_per_batch is 2 with update.importance = 'none'"):
+        run_config(update={"updates_per_batch": 2})
+    assert run_config(update={"updates_per_batch": 2, "importance": "token"}).update.updates_per_batch == 2
+
+
+def test_a_dual_clip_without_a_ratio_is_refused(run_config) -> None:
+    with pytest.raises(ValidationError, match=r"dual_clip is 3.0 but there is no ratio"):
+        run_config(update={"dual_clip": 3.0})
+
+
+@pytest.mark.parametrize("cut", [{"top_k": 5}, {"top_p": 0.9}])
+@pytest.mark.parametrize("update", [{"kl_coef": 0.1}, {"updates_per_batch": 2, "importance": "token"}])
+def test_a_moving_cut_is_refused_where_two_states_of_the_model_are_compared(run_config, cut, update) -> None:
+    with pytest.raises(ValidationError, match=r"wanted update.scored_under = 'plain'"):
+        run_config(update={**update, "scored_under": "warped"}, credit=BACKWARD, sampling=cut)
+    run_config(update={**update, "scored_under": "plain"}, credit=BACKWARD, sampling=cut)
