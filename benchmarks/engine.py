@@ -3,20 +3,16 @@
     update    4 groups × 8 completions, forward and backward: the shared-prefix trie against one batch of 32 sequences
     generate  8 prompts × 8 samples: our engine against transformers' generate on the same model and lengths
     noise     keyed Gumbel draws for a tile of 32 rows, as a share of one decode step
-    memory    peak resident memory of each side, measured in a process of its own
 
 Both sides of a comparison are checked to compute the same thing before they are timed: log-probabilities and gradients
-for the update, greedy tokens for generation. Each figure is the best of a few repeats, the sides taking turns.
+for the update, greedy tokens for generation. Each figure is the best of a few repeats, the sides taking turns. Peak
+memory, and other packages in an environment of their own: `make bench-peers`.
 
-    python benchmarks/engine.py [--smoke] [--only update|generate|noise|memory]
+    python benchmarks/engine.py [--smoke] [--only update|generate|noise]
 """
 
 import argparse
-import json
 import platform
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,20 +22,14 @@ import torch
 from torch import Tensor
 
 from deadheat.policy import Branches, LanguageModel, PolicyConfig, load_policy, trainable_parameters
-from deadheat.policy.trie import _at
 from deadheat.sampling.draws import gumbel_max, gumbel_max_naive
-from deadheat.sampling.keys import stream_key, uniforms
 from deadheat.sampling.warp import plain_logprobs
 from deadheat.types import Draw, GenerateRequest, SamplingParams
+from peers.keyed import keyed_tokens
 
 UPDATES = {"update-60/8": (60, 8), "update-256/64": (256, 64)}  # prompt and answer lengths in tokens
 MICRO_ROWS = {"update-60/8": 32, "update-256/64": 8}  # rows the plain side holds at once: 32 long ones need over 20 GiB
 GROUPS, SAMPLES = 4, 8
-
-
-def keyed_tokens(label: str, count: int, vocabulary: int) -> tuple[int, ...]:
-    """Token ids that depend on the label alone; low ids (marks) are left out."""
-    return tuple(int(17 + u * (vocabulary - 17)) for u in uniforms(stream_key(0, "benchmark", label), count))
 
 
 def update_groups(policy: LanguageModel, prompt: int, answer: int) -> list[Branches]:
@@ -58,8 +48,8 @@ def batch_logprobs(policy: LanguageModel, groups: list[Branches]) -> Tensor:
     """[B·T] what a plain trainer does: every completion with its prompt as one row of one batch (equal lengths here)."""
     rows = [(*b.prompt_tokens, *c) for b in groups for c in b.completions]
     ids, num = torch.tensor(rows), len(groups[0].completions[0])
-    logits = policy.module(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=num).logits.flatten(0, 1)
-    return _at(logits, torch.arange(len(logits)), ids[:, -num:].flatten(), None)
+    logits = policy.module(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=num).logits
+    return (logits.gather(-1, ids[:, -num:, None]).squeeze(-1) - logits.logsumexp(-1)).flatten()
 
 
 def shared_logprobs(policy: LanguageModel, groups: list[Branches]) -> Tensor:
@@ -214,25 +204,6 @@ def bench_noise(policy: LanguageModel, repeats: int) -> None:
     )
 
 
-def bench_memory() -> None:
-    """Peak memory of each side, each in a fresh process."""
-    jobs = [f"{side}:{name}" for name in UPDATES for side in ("shared", "batch")]
-    for job in [*jobs, "engine:generate", "library:generate"]:
-        done = subprocess.run([sys.executable, __file__, "--job", job], capture_output=True, text=True, check=True)
-        print(f"memory: {job} peaks at {json.loads(done.stdout.splitlines()[-1]):.2f} GiB")
-
-
-def run_job(policy: LanguageModel, job: str) -> None:
-    """One side alone; prints its peak resident memory in GiB."""
-    side, _, name = job.partition(":")
-    if side in ("shared", "batch"):
-        (shared_update if side == "shared" else plain_update)(policy, name)
-    else:
-        requests = requests_for(policy, [32] * 64, prompt=60)
-        policy.generate(requests) if side == "engine" else library_generate(policy, requests)
-    print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20))
-
-
 def machine() -> str:
     """What the figures were taken on."""
     info = Path("/proc/cpuinfo")
@@ -244,14 +215,10 @@ def machine() -> str:
 def main() -> None:
     """Parse, load, run."""
     parser = argparse.ArgumentParser(description="Benchmarks of the engine; prints ratios with machine facts.")
-    parser.add_argument("--only", choices=["update", "generate", "noise", "memory"])
+    parser.add_argument("--only", choices=["update", "generate", "noise"])
     parser.add_argument("--smoke", action="store_true", help="smallest sizes, one repeat: does it run?")
-    parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()
     policy = load_policy(PolicyConfig(), key=1)
-    if options.job:
-        run_job(policy, options.job)
-        return
     print(machine())
     repeats = 1 if options.smoke else 3
     if options.only in (None, "update"):
@@ -267,8 +234,6 @@ def main() -> None:
             )
     if options.only in (None, "noise"):
         bench_noise(policy, repeats)
-    if options.only in (None, "memory") and not options.smoke:
-        bench_memory()
 
 
 if __name__ == "__main__":
