@@ -15,9 +15,10 @@ BLOCK = 5  # training steps per printed line
 
 
 def gate_curve(run: Path) -> pl.DataFrame:
-    """Per arm and block of steps: groups drawn, share of each tie, and T = 1/(1 − shut)."""
+    """Per arm and block of steps: groups learned from, share of each tie, and T = 1/(1 − shut)."""
     rollouts = pl.concat([pl.read_parquet(path) for path in sorted(run.glob("*/seed-*/rollouts/step-*.parquet"))])
-    groups = rollouts.unique("group_id", keep="first", maintain_order=True).with_columns(
+    learned = rollouts.filter(pl.col("purpose") == "train")  # other rows were drawn and not learned from
+    groups = learned.unique("group_id", keep="first", maintain_order=True).with_columns(
         steps=(pl.col("step") - 1) // BLOCK * BLOCK + 1
     )
     shut = (pl.col("kind") != "live").mean()

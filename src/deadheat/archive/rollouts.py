@@ -24,7 +24,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "run": pl.String,  # race or sample name
     "arm": pl.String,
     "seed": pl.Int64,
-    "purpose": pl.String,  # train, eval, sample, top-up
+    "purpose": pl.String,  # train, not-kept (drawn in training, nothing learned from it), eval, sample, top-up
     "step": pl.Int64,  # step it was drawn at; for eval, the number of updates made before it
     "task": pl.String,
     "problem_id": pl.String,
@@ -64,7 +64,7 @@ class RolloutSource:
     run: str
     arm: str
     seed: int
-    purpose: str  # train, eval, sample, top-up
+    purpose: str  # train, not-kept, eval, sample, top-up
     step: int
     temperature: float
 
@@ -78,6 +78,7 @@ class Credited:
     reward: float | None  # learned from; None: unscored
     advantage: float | None  # None outside training
     kind: str  # its group's composition
+    apart: str = ""  # tells groups of one problem, purpose and step apart; empty: there is one
 
 
 def rollout_frame(source: RolloutSource, credited: Iterable[Credited]) -> pl.DataFrame:
@@ -97,7 +98,7 @@ def _row(source: RolloutSource, item: Credited) -> dict[str, object]:
         "task": problem.task,
         "problem_id": problem.problem_id,
         "problem_digest": digest,
-        "group_id": f"{source.arm}/{source.seed}/{source.purpose}/{source.step}/{digest[:16]}/{source.temperature:g}",
+        "group_id": "/".join(map(str, (*_group(source, digest), *filter(None, (item.apart,))))),
         "recovered": "explicit",
         "sample": item.rollout.sample,
         "key": completion.key,
@@ -122,6 +123,10 @@ def _row(source: RolloutSource, item: Credited) -> dict[str, object]:
         "advantage": item.advantage,
         "kind": item.kind,
     }
+
+
+def _group(source: RolloutSource, digest: str) -> tuple[object, ...]:
+    return source.arm, source.seed, source.purpose, source.step, digest[:16], f"{source.temperature:g}"
 
 
 def _json(mapping: Mapping[str, object]) -> str:

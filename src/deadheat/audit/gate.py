@@ -6,7 +6,8 @@
 
 Every score column is read by name. A reading says what it is of: `live` rewards were learned from; `recomputed` scores
 are of the same training rollouts, and nothing was learned from them; `untrained` rollouts were sampled without training,
-`top-up` ones on problems that earlier draws selected, `held out` ones for an evaluation.
+`top-up` ones on problems that earlier draws selected, `not kept` ones in training without being learned from (what
+dynamic and adaptive drawing leave, chosen by its rewards), `held out` ones for an evaluation.
 Readings of different labels are never subtracted. Ties are computed from scores, never from a trainer's own metric.
 """
 
@@ -50,11 +51,12 @@ class Label(StrEnum):
     TOP_UP = (
         "top-up"  # fresh draws on problems that were selected by earlier ones: their ties are no sample of anything
     )
+    NOT_KEPT = "not kept"  # drawn in training and not learned from: what is left once a drawing has chosen
     HELD_OUT = "held out"  # drawn for an evaluation
     AS_LOGGED = "as logged"  # the source does not say what they were drawn for
 
 
-_DRAWN_FOR = {"sample": Label.UNTRAINED, "top-up": Label.TOP_UP, "eval": Label.HELD_OUT}
+_DRAWN_FOR = {"sample": Label.UNTRAINED, "top-up": Label.TOP_UP, "not-kept": Label.NOT_KEPT, "eval": Label.HELD_OUT}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -254,11 +254,12 @@ def _print_gate(console: object, gate: "Gate") -> None:
     console.print(facts(lines))
 
 
-_MARKS = {"recomputed": "*", "untrained": "°", "top-up": "^", "held out": "'"}
+_MARKS = {"recomputed": "*", "untrained": "°", "top-up": "^", "not kept": "†", "held out": "'"}
 _MEANT = {
     "recomputed": "another score of training rollouts; nothing was learned from it",
     "untrained": "sampled without training",
     "top-up": "fresh draws on problems that earlier ones selected",
+    "not kept": "drawn in training and not learned from: what dynamic or adaptive drawing left",
     "held out": "drawn for an evaluation",
 }
 _MOST_ROWS = 24  # of the gate's table on one screen

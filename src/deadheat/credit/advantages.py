@@ -115,7 +115,7 @@ def advantages(groups: Sequence[Array], *, estimator: Estimator, ddof: int = 0, 
 
 
 def _batch_relative(groups: Sequence[Array], *, ddof: int, eps: float) -> list[Array]:
-    batch_B = np.concatenate(groups)
+    batch_B = np.concatenate([np.empty(0), *groups])
     if is_tied(batch_B):
         return [np.zeros_like(r_G) for r_G in groups]
     scaled_B = np.nan_to_num(standardised(batch_B, ddof=ddof, eps=eps), nan=0.0)

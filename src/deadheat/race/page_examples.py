@@ -11,7 +11,7 @@ from deadheat.reports import (
     Section,
 )
 from deadheat.reports.page import Attempt, Grade, Transcript
-from deadheat.train import ROLLOUTS, step_file
+from deadheat.train import NOT_KEPT, ROLLOUTS, step_file
 
 
 def examples_section(race_folder: Path, runs: Sequence[RunData]) -> list[Section]:
@@ -35,7 +35,7 @@ def _examples(race_folder: Path, run: RunData) -> list[Transcript]:
         if wanted:
             rows = read_table(step_file(race_folder / run.identity.folder, ROLLOUTS, record.step))
             for kind in wanted:
-                group = rows.filter(pl.col("kind") == kind)
+                group = rows.filter((pl.col("kind") == kind) & (pl.col("purpose") != NOT_KEPT))
                 first = group.filter(pl.col("group_id") == group["group_id"][0])
                 found[kind] = _transcript(run, record.step, kind, first)
     return [found[kind] for kind in ("live", "all_right", "all_wrong", "tied_other") if kind in found][:3]

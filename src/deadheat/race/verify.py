@@ -1,10 +1,10 @@
 """Does a run folder still say what it said? Hash every file, regrade every answer, recompute every advantage and verdict.
 
-Nothing here trusts a stored figure: answers are graded again from their text, rewards and advantages follow from the
-grades, the step ledger from the rows, the verdict from the evaluations.
+Nothing here trusts a stored figure: answers are graded again from their text, which draws were learned from, rewards and
+advantages follow from the grades, the step ledger from the rows, the verdict from the evaluations.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,22 +12,26 @@ import numpy as np
 import polars as pl
 
 from deadheat.archive import check_manifest, differences, groups_of, plain, read_json, read_table
-from deadheat.credit import GroupKind
+from deadheat.credit import GroupKind, is_tied
 from deadheat.errors import ArchiveError
 from deadheat.race.config import RaceConfig
 from deadheat.race.executors import jobs_of
 from deadheat.race.verdict import judge
+from deadheat.rollouts import STRATEGIES, Graded
 from deadheat.scorers import CheckerScorer
 from deadheat.tasks import load_task
 from deadheat.train import (
     EVALS,
+    NOT_KEPT,
     ROLLOUTS,
     RunConfig,
     RunIdentity,
     Shaping,
     StepRecord,
     assign_credit,
+    drawing_rewards,
     read_steps,
+    uncredited,
 )
 
 _GRADE_COLUMNS = ("raw_reward", "correct", "answer", "parsed")
@@ -116,9 +120,12 @@ def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verifi
                 if kind == EVALS:
                     findings += _compare(name, rows, rows.select(reward="raw_reward"))
                 else:
-                    num_advantages += rows.height
-                    findings += _recredit(name, rows, config, shaping, identity.seed)
-                    findings += _reledger(name, rows, ledger.get(int(path.stem.removeprefix("step-"))))
+                    num_advantages += _learned_from(rows).height
+                    findings += _recredit(name, _learned_from(rows), config, shaping, identity.seed)
+                    findings += _recredit_not_kept(name, _not_kept(rows), config, shaping)
+                    pools = _pools(rows, shaping)
+                    findings += _rechoose(name, rows, pools, config)
+                    findings += _reledger(name, rows, pools, ledger.get(int(path.stem.removeprefix("step-"))))
     return Verification(num_files=0, num_rows=num_rows, num_advantages=num_advantages, findings=tuple(findings))
 
 
@@ -145,7 +152,17 @@ def _regrade(name: str, rows: pl.DataFrame, scorer: CheckerScorer, *, unscored_t
                 yield Finding(file=name, what=where, stored=repr(was), recomputed=repr(now))
 
 
+def _learned_from(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(pl.col("purpose") != NOT_KEPT)
+
+
+def _not_kept(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(pl.col("purpose") == NOT_KEPT)
+
+
 def _recredit(name: str, rows: pl.DataFrame, config: RunConfig, shaping: Shaping, seed: int) -> Iterator[Finding]:
+    if not rows.height:
+        return
     step = int(rows["step"][0])
     credited = assign_credit(
         groups_of(rows), scorer=config.scorer, credit=config.credit, shaping=shaping, seed=seed, step=step
@@ -171,13 +188,58 @@ def _compare(name: str, rows: pl.DataFrame, fresh: pl.DataFrame) -> Iterator[Fin
             )
 
 
-def _reledger(name: str, rows: pl.DataFrame, record: StepRecord | None) -> Iterator[Finding]:
+def _recredit_not_kept(name: str, rows: pl.DataFrame, config: RunConfig, shaping: Shaping) -> Iterator[Finding]:
+    credited = uncredited(groups_of(rows), config, shaping)
+    fresh = pl.DataFrame(
+        {
+            "reward": [reward for item in credited for reward in item.rewards],
+            "advantage": [None for item in credited for _ in item.rewards],
+            "kind": [item.kind.value for item in credited for _ in item.rewards],
+        },
+        schema={"reward": pl.Float64, "advantage": pl.Float64, "kind": pl.String},
+    )
+    yield from _compare(name, rows, fresh)
+
+
+def _pools(rows: pl.DataFrame, shaping: Shaping) -> dict[str, Graded]:
+    """Everything that was drawn of each problem, in sample order, with the rewards that the drawing went by."""
+    together = rows.sort("sample", maintain_order=True).with_columns(group_id=pl.col("problem_id"))
+    return {pool.group.problem.problem_id: pool for pool in drawing_rewards(groups_of(together), shaping)}
+
+
+def _rechoose(name: str, rows: pl.DataFrame, pools: Mapping[str, Graded], config: RunConfig) -> Iterator[Finding]:
+    """Which draws of a problem were learned from follows from the rewards of all of them."""
+    kept: dict[str, list[int]] = {problem_id: [] for problem_id in pools}
+    for problem_id, sample in _learned_from(rows).select("problem_id", "sample").iter_rows():
+        kept[problem_id].append(sample)
+    choose = STRATEGIES[config.rollouts.drawing].choose
+    for problem_id, pool in pools.items():
+        chosen = choose(pool.rewards_G, group_size=config.rollouts.group_size, keep=config.rollouts.keep)
+        samples = [rollout.sample for rollout in pool.group.rollouts]
+        now = [samples[index] for index in chosen if index < len(samples)]
+        if kept[problem_id] != now:
+            yield Finding(
+                file=name,
+                what=f"{problem_id}: samples learned from",
+                stored=repr(kept[problem_id]),
+                recomputed=repr(now),
+            )
+
+
+def _reledger(
+    name: str, rows: pl.DataFrame, pools: Mapping[str, Graded], record: StepRecord | None
+) -> Iterator[Finding]:
     """What the verdict and the page take from the ledger, counted in the rows."""
+    learned = _learned_from(rows)
     fresh = {
-        "num_live": rows.filter(pl.col("kind") == GroupKind.LIVE.value)["group_id"].n_unique(),
-        "num_rollouts": rows.height,
-        "num_correct": int(rows["correct"].sum()),
+        "num_live": learned.filter(pl.col("kind") == GroupKind.LIVE.value)["group_id"].n_unique(),
+        "num_rollouts": learned.height,
+        "num_correct": int(learned["correct"].sum()),
         "tokens_generated": int(rows["length"].sum()),
+        "tokens_not_kept": int(_not_kept(rows)["length"].sum()),
+        "num_rollouts_drawn": rows.height,
+        "num_problems": len(pools),
+        "num_never_mixed": sum(is_tied(pool.rewards_G) for pool in pools.values()),
     }
     for figure, now in fresh.items():
         was = None if record is None else getattr(record, figure)

@@ -86,7 +86,8 @@ def _flat(binomial_K: Pmf, max_rounds: int, keep: Keep) -> Pmf:
 def _dynamic(binomial_K: Pmf, max_rounds: int, keep: Keep) -> Pmf:
     tied = binomial_K[0] + binomial_K[-1]
     mixed_K = _mixed(binomial_K)
-    return mixed_K * sum(tied**round_ for round_ in range(max_rounds))
+    reached: float = sum(float(tied) ** round_ for round_ in range(max_rounds))
+    return mixed_K * reached
 
 
 def _adaptive(binomial_K: Pmf, max_rounds: int, keep: Keep) -> Pmf:

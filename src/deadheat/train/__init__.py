@@ -3,14 +3,16 @@
 from deadheat.train.assign import assign_credit
 from deadheat.train.config import RunConfig, Section
 from deadheat.train.convergence import Ending
+from deadheat.train.drawing import drawing_rewards, uncredited
 from deadheat.train.ledger import StepRecord, read_steps
 from deadheat.train.loop import Outcome, read_outcome, train_run
-from deadheat.train.record import EVALS, ROLLOUTS, RunIdentity, read_clock, read_peaks, step_file
+from deadheat.train.record import EVALS, NOT_KEPT, ROLLOUTS, RunIdentity, read_clock, read_peaks, step_file
 from deadheat.train.run import Observer, Progress
 from deadheat.train.shape import Shaping
 
 __all__ = [
     "EVALS",
+    "NOT_KEPT",
     "ROLLOUTS",
     "Ending",
     "Observer",
@@ -22,10 +24,12 @@ __all__ = [
     "Shaping",
     "StepRecord",
     "assign_credit",
+    "drawing_rewards",
     "read_clock",
     "read_outcome",
     "read_peaks",
     "read_steps",
     "step_file",
     "train_run",
+    "uncredited",
 ]

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from deadheat.credit import Denominator, Estimator
 from deadheat.policy import PolicyConfig
+from deadheat.rollouts import Drawing, Keep
 from deadheat.tasks import Task, TaskField
 from deadheat.tasks.order import Curriculum
 from deadheat.types import Draw, SamplingParams
@@ -68,6 +69,10 @@ class RolloutConfig(Section):
 
     questions_per_step: int = Field(default=4, ge=1)
     group_size: int = Field(default=8, ge=2)
+    drawing: Drawing = Drawing.FLAT
+    max_rounds: int = Field(default=4, ge=1)  # dynamic, adaptive: group_size draws at a time of one problem, at most
+    max_refills: int = Field(default=3, ge=0)  # dynamic: times that places of dropped problems are filled, at most
+    keep: Keep = Keep.FIRST_G  # adaptive: which of more than group_size draws are learned from
     curriculum: Curriculum = Curriculum()
 
 

@@ -24,6 +24,12 @@ class StepRecord:
     """
 
     step: int
+    num_problems: int  # problems tried
+    num_never_mixed: int  # of them, those whose every draw agreed
+    num_groups_drawn: int  # draws of group_size rollouts, learned from or not
+    num_rollouts_drawn: int
+    num_rounds: int  # calls of generation: one after the other, each waits for its grades
+    tokens_not_kept: int  # generated tokens of rollouts that nothing was learned from
     num_live: int  # groups whose rewards differ
     num_all_right: int
     num_all_wrong: int

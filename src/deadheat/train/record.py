@@ -22,6 +22,8 @@ from deadheat.train.convergence import Reading
 
 ROLLOUTS = "rollouts"
 EVALS = "evals"
+TRAIN = "train"
+NOT_KEPT = "not-kept"  # the purpose of rows that were drawn for a step and not learned from
 CLOCK = "clock.jsonl"
 OUTCOME = "outcome.json"
 
@@ -46,24 +48,41 @@ def step_file(run_folder: Path, kind: str, step: int) -> Path:
 
 
 def write_batch(
-    run_folder: Path, identity: RunIdentity, groups: Sequence[CreditedGroup], *, step: int, temperature: float
+    run_folder: Path,
+    identity: RunIdentity,
+    kept: Sequence[CreditedGroup],
+    not_kept: Sequence[CreditedGroup],
+    *,
+    step: int,
+    temperature: float,
 ) -> None:
-    """One training batch, one row per rollout."""
-    rows = [
-        Credited(
-            rollout=rollout,
-            prompt_length=credited.group.prompt_length,
-            reward=reward,
-            advantage=float(advantage),
-            kind=credited.kind.value,
-        )
-        for credited in groups
-        for rollout, reward, advantage in zip(
-            credited.group.rollouts, credited.rewards, credited.advantages_G, strict=True
-        )
+    """One training batch, one row per rollout; after it what was drawn for it and not learned from, without advantages."""
+    learned = [
+        _credited(credited, index, float(advantage))
+        for credited in kept
+        for index, advantage in enumerate(credited.advantages_G)
     ]
-    source = _source(identity, "train", step, temperature)
-    write_table(step_file(run_folder, ROLLOUTS, step), rollout_frame(source, rows))
+    left = [
+        _credited(credited, index, None, apart=f"from-{credited.group.rollouts[0].sample}")
+        for credited in not_kept
+        for index in range(len(credited.group.rollouts))
+    ]
+    frames = [
+        rollout_frame(_source(identity, TRAIN, step, temperature), learned),
+        rollout_frame(_source(identity, NOT_KEPT, step, temperature), left),
+    ]
+    write_table(step_file(run_folder, ROLLOUTS, step), pl.concat(frames))
+
+
+def _credited(credited: CreditedGroup, index: int, advantage: float | None, *, apart: str = "") -> Credited:
+    return Credited(
+        rollout=credited.group.rollouts[index],
+        prompt_length=credited.group.prompt_length,
+        reward=credited.rewards[index],
+        advantage=advantage,
+        kind=credited.kind.value,
+        apart=apart,
+    )
 
 
 def write_evaluation(

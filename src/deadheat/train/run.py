@@ -16,7 +16,7 @@ from deadheat.credit import GroupKind, composition, signed_token_mass
 from deadheat.errors import DivergedError, PromptTooLongError, TaskError
 from deadheat.evals import EvalSpec, evaluate
 from deadheat.policy import Branches, GenerateAccount, LanguageModel, load_policy
-from deadheat.rollouts import Address, DrawSpec, draw_groups
+from deadheat.rollouts import STRATEGIES, Address, DrawnBatch, DrawSpec, Graded
 from deadheat.sampling.keys import Purpose, stream_key
 from deadheat.scorers import CheckerScorer, grade
 from deadheat.tasks import Task
@@ -25,6 +25,7 @@ from deadheat.train.assign import CreditedGroup, assign_credit, part_of, refuse_
 from deadheat.train.checkpoint import latest_step, prune_checkpoints, restore_checkpoint, save_checkpoint
 from deadheat.train.config import Importance, RunConfig, UpdateConfig
 from deadheat.train.convergence import Ending, Landmarks, Reading, ending, landmarks
+from deadheat.train.drawing import StepDraw, draw_plan, drawing_rewards, total, uncredited
 from deadheat.train.ledger import StepRecord, flop_proxy, read_steps, write_steps
 from deadheat.train.memory import peak_memory
 from deadheat.train.record import (
@@ -37,7 +38,7 @@ from deadheat.train.record import (
 )
 from deadheat.train.shape import Shaping
 from deadheat.train.update import Lesson, Updater, UpdateReport
-from deadheat.types import Completion, Group, Problem, SamplingParams
+from deadheat.types import Completion, Drawn, Group, Problem, SamplingParams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,8 @@ class Run:
     step: int = 0  # last finished step
     records: list[StepRecord] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
-    _generated: GenerateAccount = field(init=False)  # what this step's draw took
+    _batch: DrawnBatch = field(init=False)  # what was drawn for this step
+    _accounts: list[GenerateAccount] = field(init=False)  # what it took, call by call
 
     @classmethod
     def start(
@@ -118,21 +120,20 @@ class Run:
     def draw(self, step: int) -> list[Group]:
         """This step's problems, attempted and graded."""
         address = Address(seed=self.identity.seed, purpose=Purpose.TRAIN, step=step)
-        problems = self.order.batch(step, self.config.rollouts.questions_per_step)
-        drawn = draw_groups(
-            self.policy,
-            problems,
-            self._spec(self.sampling),
-            address=address,
-            group_size=self.config.rollouts.group_size,
-        )
-        _refuse_nan([completion for d in drawn for completion in d.completions], step)
+        plan = draw_plan(self.config.rollouts, self.order, self._spec(self.sampling), address)
+        self._accounts = []
+        self._batch = STRATEGIES[self.config.rollouts.drawing].draw(self.policy, self._grade, plan)
+        return [graded.group for graded in self._batch.kept]
+
+    def _grade(self, drawn: Sequence[Drawn]) -> list[Graded]:
+        """Grades what was just drawn, and keeps account of it: a strategy draws and grades by turns."""
+        _refuse_nan([completion for d in drawn for completion in d.completions], self.step + 1)
         assert self.policy.last_generate is not None
-        self._generated = self.policy.last_generate
+        self._accounts.append(self.policy.last_generate)
         self.clock.lap("draw")
-        groups = grade(drawn, self.scorer)
+        graded = drawing_rewards(grade(drawn, self.scorer), self.shaping)
         self.clock.lap("score")
-        return groups
+        return graded
 
     def credit(self, groups: Sequence[Group], step: int) -> list[CreditedGroup]:
         """Rewards and advantages of this step's groups."""
@@ -165,10 +166,10 @@ class Run:
 
     def record(self, credited: Sequence[CreditedGroup], report: UpdateReport, step: int) -> None:
         """The batch to the archive, the step to the ledger."""
-        write_batch(self.folder, self.identity, credited, step=step, temperature=self.sampling.temperature)
-        self.records.append(
-            _step_record(credited, report, self._generated, self.config.update, self.num_parameters, step)
-        )
+        not_kept = uncredited([graded.group for graded in self._batch.not_kept], self.config, self.shaping)
+        write_batch(self.folder, self.identity, credited, not_kept, step=step, temperature=self.sampling.temperature)
+        drawn = StepDraw(batch=self._batch, generated=total(self._accounts))
+        self.records.append(_step_record(credited, report, drawn, self.config.update, self.num_parameters, step))
         self.step = step
         self.clock.lap("record")
 
@@ -288,11 +289,12 @@ def _refuse_nan(completions: Sequence[Completion], step: int) -> None:
 def _step_record(
     credited: Sequence[CreditedGroup],
     report: UpdateReport,
-    generated: GenerateAccount,
+    drawn: StepDraw,
     update: UpdateConfig,
     num_parameters: int,
     step: int,
 ) -> StepRecord:
+    batch, generated = drawn.batch, drawn.generated
     drift, has_ratio = report.drift, update.importance is not Importance.NONE
     surprises = [-np.sum(r.completion.plain_logprobs) for item in credited for r in item.group.rollouts]
     kinds = composition([item.kind for item in credited])
@@ -303,6 +305,12 @@ def _step_record(
     masses = [signed_token_mass(i.advantages_G, lengths) for i, lengths in zip(credited, lengths_PG, strict=True)]
     return StepRecord(
         step=step,
+        num_problems=batch.num_problems,
+        num_never_mixed=batch.num_never_mixed,
+        num_groups_drawn=batch.num_groups,
+        num_rollouts_drawn=batch.num_rollouts,
+        num_rounds=batch.num_rounds,
+        tokens_not_kept=batch.tokens_not_kept,
         num_live=kinds[GroupKind.LIVE],
         num_all_right=kinds[GroupKind.ALL_RIGHT],
         num_all_wrong=kinds[GroupKind.ALL_WRONG],
@@ -315,8 +323,8 @@ def _step_record(
         num_capped=sum(r.completion.stop == "cap" for r in rollouts),
         mean_raw_reward=float(np.mean(raw)) if raw else None,
         mean_reward=float(np.mean(learned)) if learned else None,
-        mean_length=float(np.mean([length for lengths in lengths_PG for length in lengths])),
-        signed_token_mass=float(np.mean(masses)),
+        mean_length=float(np.mean([length for lengths in lengths_PG for length in lengths])) if rollouts else None,
+        signed_token_mass=float(np.mean(masses)) if masses else None,
         mean_surprise=float(np.sum(surprises)) / sum(map(sum, lengths_PG)) if rollouts else None,
         stepped=report.stepped,
         num_updates=report.num_updates,
