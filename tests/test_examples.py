@@ -1,5 +1,7 @@
 """The examples run as they stand, the two races with fewer steps, and print what their arithmetic says."""
 
+import ast
+import re
 import runpy
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -135,6 +137,32 @@ def test_shut_rate_of_the_first_two_attempts_counts_agreeing_pairs():
     groups = [group(1, 1, 0, 0), group(0, 0, 0, 0), group(1, 0, 1, 1)]
     assert module.shut_rate(groups, 2).estimate == pytest.approx(2 / 3)  # 11 and 00 agree, 10 does not
     assert module.shut_rate(groups, 4).estimate == pytest.approx(1 / 3)  # only 0000 agrees
+
+
+def test_the_watched_loop_says_per_window_what_its_archive_says_of_all_steps(tmp_path, capsys):
+    load("watch_groups").main(tmp_path / "groups")
+    *lines, floor, archive = capsys.readouterr().out.splitlines()
+    shares = [float(re.match(r"step \d+: ([\d.]+)% .* of 640 groups", line)[1]) for line in lines]
+    assert len(shares) == 5 and shares == sorted(shares)  # what is learned agrees: the gate closes
+    # windows of 40 steps × 16 groups do not overlap: their mean is the share of all 3,200
+    (overall,) = re.findall(r"^([\d.]+)% .* of 3,200 groups agree", archive)
+    assert sum(shares) / 5 == pytest.approx(float(overall), abs=0.1)
+    assert floor == "at the end 44 of 48 problems are right 9 times in 10, 4 never left the floor"
+
+
+def test_the_watched_trl_run_logs_the_hooks_share_beside_trls_own(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("trl", reason="trl is not installed: its trainer cannot run")
+    spec = spec_from_file_location("tiny_trl", ROOT / "tests" / "hooks" / "tiny_trl.py")
+    tiny = module_from_spec(spec)
+    spec.loader.exec_module(tiny)
+    tiny.save(tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns():  # transformers' own
+        load("watch_trl").main(str(tmp_path / "model"), tmp_path / "groups", num_steps=4)
+    said = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("step 4: ") for line in said) == 1
+    last = ast.literal_eval(said[-1])
+    assert last["deadheat/shut_frac"] == last["frac_reward_zero_std"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Logs written here by the real tools, where they are installed: each writer runs in a process of its own.
 
-pip install trl inspect-ai lm-eval verifiers
+pip install trl inspect-ai lm-eval verifiers; pip install --no-deps verl
 """
 
 import importlib.util
@@ -17,6 +17,7 @@ from deadheat.errors import ArchiveError
 from .logs import rewards_by_group
 
 WRITERS = Path(__file__).parent / "written"
+ATTEMPTS = Path(__file__).parents[3] / "shared/data/rollouts_qwen25math/math_cot_100_rm_maj8.jsonl.gz"
 
 
 def write_with(tool: str, module: str, out: Path, *words: object) -> None:
@@ -48,6 +49,20 @@ def test_trl_writes_a_generation_again_for_its_second_update(tmp_path):
     write_with("trl", "trl", tmp_path / "run", 2)
     report = read(tmp_path / "run").report
     assert (report.num_files, report.num_rows, report.num_refused) == (2, 16, 2)
+
+
+@pytest.mark.parametrize(("form", "how"), [("ray", "prompt text"), ("v1", "explicit")])
+def test_verl_writes_a_step_whose_groups_come_back_whole(tmp_path, form, how):
+    if not ATTEMPTS.exists():
+        pytest.skip("../shared/data/rollouts_qwen25math is not here")
+    write_with("verl", "verl", tmp_path / "rollouts", form, ATTEMPTS)
+    archive = read(tmp_path / "rollouts")
+    assert (archive.report.format, archive.report.recovered) == (LogFormat.VERL, {how: 100})
+    assert (archive.report.group_sizes, archive.report.num_refused) == ({8: 100}, 0)
+    # of 100 problems 86 are all right, 4 all wrong and 10 mixed
+    means = [sum(rewards) / 8 for rewards in rewards_by_group(archive.rows).values()]
+    assert (means.count(1.0), means.count(0.0), sum(0 < mean < 1 for mean in means)) == (86, 4, 10)
+    assert ("part:rm" in archive.columns) == (form == "ray")
 
 
 @pytest.mark.parametrize("form", ["eval", "json"])

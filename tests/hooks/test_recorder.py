@@ -69,7 +69,7 @@ def test_every_column_that_was_given_comes_back(tmp_path):
 
 def test_columns_that_were_not_given_are_absent(tmp_path):
     watched(tmp_path, [GroupBatch(step=1, rewards=[[1, 0]])])
-    assert not {"correct", "length", "stop", "completion", "prompt", "advantage"} & set(read(tmp_path).columns)
+    assert not {"arm", "correct", "length", "stop", "completion", "prompt", "advantage"} & set(read(tmp_path).columns)
     assert read_table(tmp_path / "train-000001-000.parquet")["run"].to_list() == [tmp_path.name] * 2
 
 

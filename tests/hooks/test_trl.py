@@ -219,7 +219,7 @@ def test_leave_one_out_runs_are_watched_alike(tmp_path):
 
 
 def test_two_processes_are_one_archive_with_the_groups_of_both(tmp_path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29533"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     offline = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     script = str(Path(__file__).with_name("tiny_trl.py"))
     done = subprocess.run(

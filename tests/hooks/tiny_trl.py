@@ -78,6 +78,15 @@ def trainer_of(config: Any, reward_funcs: list[Any], **more: Any):
     )
 
 
+def save(folder: Path) -> None:
+    """The model and its tokenizer as a folder that transformers loads."""
+    from transformers import LlamaForCausalLM, set_seed
+
+    set_seed(3)
+    LlamaForCausalLM(model_config()).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+
+
 def main(out: Path) -> None:
     """Two processes: 6 rollouts each, groups of 4, so that the second group lies in both."""
     import json

@@ -32,7 +32,7 @@ class MonitorConfig:
     archive: Path | None = None  # a new folder for the rollouts; None: none are kept
     resume: bool = False  # go on with the archive of a run that was stopped
     run: str = ""  # name of the run in the archive; empty: the folder's name
-    arm: str = ""  # name of the arm in the archive
+    arm: str = ""  # name of the arm in the archive; empty: there are none
     seed: int = 0  # seed in the archive
     level: float = 0.95  # of the intervals
     prefix: str = "deadheat/"  # of the metrics' names

@@ -8,7 +8,6 @@ batch of a session, files of that step and later ones are set aside, so that no 
 """
 
 import fcntl
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -35,7 +34,9 @@ class Recorder:
 
     def __init__(self, folder: Path, *, run: str, arm: str, seed: int, resume: bool) -> None:
         self._folder, self._begun = folder, not resume
-        self._labels: dict[str, str | int] = {"run": run, "arm": arm, "seed": seed}
+        self._labels: dict[str, str | int] = {"run": run, "seed": seed}
+        if arm:
+            self._labels["arm"] = arm
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._lock: int | None = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -94,21 +95,13 @@ def rollout_rows(
         columns["problem_id"] = [str(digest)[:16] for digest in columns["problem_digest"]]
     frame = pl.DataFrame({n: pl.Series(n, list(v), dtype=ARCHIVE_SCHEMA[n]) for n, v in columns.items()})
     shared = {**labels, "purpose": rows.purpose.value, "step": rows.step, "recovered": "explicit"}
+    parts = [pl.Series(f"{PART}{n}", [v[row] for row in order], dtype=pl.Float64) for n, v in rows.parts.items()]
     return frame.with_columns(
-        *(pl.lit(value, dtype=ARCHIVE_SCHEMA[name]).alias(name) for name, value in shared.items()),
-        *(
-            pl.Series(f"{PART}{name}", [values[row] for row in order], dtype=pl.Float64)
-            for name, values in rows.parts.items()
-        ),
-        pl.Series("parts", _parts(rows, order), dtype=pl.String),
+        *(pl.lit(value, dtype=ARCHIVE_SCHEMA[name]).alias(name) for name, value in shared.items()), *parts
     )
 
 
 _STOPS = {True: "cap", False: "stop", None: None}
-
-
-def _parts(rows: Rollouts, order: Sequence[int]) -> list[str]:
-    return [json.dumps({name: values[row] for name, values in rows.parts.items()}, sort_keys=True) for row in order]
 
 
 def _hold(lock: int, folder: Path) -> None:
