@@ -17,21 +17,19 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deadheat.policy import PolicyConfig
 from peers.job import Shape
-from peers.link import Side
 from peers.race import race_row
-from peers.rows import Measured, Row, Target
+from peers.rows import Row, Target
 from peers.same import same_rollouts, same_updates
+from peers.turns import BENCHMARKS, Program, take_turns
 
-BENCHMARKS = Path(__file__).parents[1]
 SHORT = Shape(num_prompts=4, num_samples=8, prompt_tokens=60, answer_tokens=8, micro_rows=32, num_turns=5)
 LONG = Shape(  # the other side was killed for memory at 24 GiB with 32 rows at once
     num_prompts=4, num_samples=8, prompt_tokens=256, answer_tokens=128, micro_rows=8, num_turns=2
@@ -64,64 +62,39 @@ class Setting:
         )
         return (small if small.shortest_answer is None else replace(small, shortest_answer=2),)
 
+    def ours(self, work: str) -> Program:
+        """A side in this environment."""
+        return Program(python=Path(sys.executable), module="deadheat_side", work=work)
 
-def turns(setting: Setting, shape: Shape, ours: str, theirs: tuple[str, str], same: Callable[[Path], str]) -> "Turned":
-    """Both sides on the same job: compare, warm up, take turns. `theirs` is a module and its work."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        subprocess.run(
-            [sys.executable, "-m", "peers.keyed", scratch, json.dumps(asdict(shape))], cwd=BENCHMARKS, check=True
+    def theirs(self, module: str, work: str) -> Program:
+        """A side in the peers' environment."""
+        return Program(python=self.peers, module=module, work=work)
+
+    def row(self, name: str, shape: Shape, ours: Program, theirs: Program, *, target: Target) -> Row:
+        """Both sides in turn, as a line of the table."""
+
+        def same(folder: Path) -> str:
+            return same_rollouts(folder, shape.lengths_B) if "rollouts" in ours.work else same_updates(folder)
+
+        turned = take_turns(shape, ours, theirs, same, threads=self.threads)
+        return Row(
+            name=name,
+            ours=turned.ours,
+            theirs=turned.theirs,
+            num_tokens=sum(shape.lengths_B),
+            target=None if self.smoke else target,
+            same=turned.same,
         )
-        module, work = theirs
-        python = sys.executable if module == "deadheat_side" else str(setting.peers)
-        commands = {
-            "deadheat": [sys.executable, "-m", "peers.deadheat_side", scratch, ours],
-            f"{module.removesuffix('_side')} {work}": [python, "-m", f"peers.{module}", scratch, work],
-        }
-        sides = [
-            Side(name, command, log=folder / f"side-{i}.log", threads=setting.threads)
-            for i, (name, command) in enumerate(commands.items())
-        ]
-        with sides[0], sides[1]:
-            started = [side.turn() for side in sides]
-            verdict = same(folder)
-            answers = [[side.turn() for side in sides] for _ in range(shape.num_turns + 1)]
-        measured = [
-            Measured(
-                name=side.name,
-                versions=f"{start['versions']}, {start['threads']} threads",
-                seconds=[answer["seconds"] for answer in column[1:]],
-                peak_gib=column[-1]["peak_gib"],
-            )
-            for side, start, column in zip(sides, started, zip(*answers, strict=True), strict=True)
-        ]
-        return Turned(ours=measured[0], theirs=measured[1], same=verdict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turned:
-    """Both sides, measured."""
-
-    ours: Measured
-    theirs: Measured
-    same: str
-
-
-def row(name: str, turned: Turned, *, num_tokens: int | None, target: Target | None) -> Row:
-    """A line of the table."""
-    return Row(
-        name=name, ours=turned.ours, theirs=turned.theirs, num_tokens=num_tokens, target=target, same=turned.same
-    )
 
 
 def step_rows(setting: Setting) -> Iterator[Row]:
     """Rollout and update."""
     for shape, at_least in zip(setting.shapes(SHORT, LONG), (5.0, 3.5), strict=False):
-        yield row(
-            f"step {shape.name}: one GRPO step against TRL, {shape.micro_rows} × {shape.num_rows // shape.micro_rows} rows "
-            "there, all at once here",
-            turns(setting, shape, "step", ("trl_side", "step"), same_updates),
-            num_tokens=sum(shape.lengths_B),
+        yield setting.row(
+            f"step {shape.name}: one GRPO step of {shape.num_rows} completions against TRL, {shape.micro_rows} a pass there",
+            shape,
+            setting.ours("step"),
+            setting.theirs("trl_side", "step"),
             target=Target(of="seconds", at_least=at_least),
         )
 
@@ -130,10 +103,11 @@ def rollout_rows(setting: Setting) -> Iterator[Row]:
     """Completions of unequal lengths."""
     (shape,) = setting.shapes(UNEQUAL)
     for work in ("generate", "continuous"):
-        yield row(
-            f"rollouts {shape.name} against transformers, {work}",
-            turns(setting, shape, "rollouts", ("transformers_side", work), lambda f: same_rollouts(f, shape.lengths_B)),
-            num_tokens=sum(shape.lengths_B),
+        yield setting.row(
+            f"rollouts {shape.name}: {shape.num_rows} completions against transformers, {work}",
+            shape,
+            setting.ours("rollouts"),
+            setting.theirs("transformers_side", work),
             target=Target(of="seconds", at_least=3.0),
         )
 
@@ -141,10 +115,11 @@ def rollout_rows(setting: Setting) -> Iterator[Row]:
 def update_rows(setting: Setting) -> Iterator[Row]:
     """One optimiser step on given completions."""
     for shape in setting.shapes(SHORT, LONG):
-        yield row(
-            f"update {shape.name} against whole sequences in batches of {shape.micro_rows}",
-            turns(setting, shape, "update", ("transformers_side", "update"), same_updates),
-            num_tokens=sum(shape.lengths_B),
+        yield setting.row(
+            f"update {shape.name}: {shape.num_rows} completions against whole sequences, {shape.micro_rows} a pass there",
+            shape,
+            setting.ours("update"),
+            setting.theirs("transformers_side", "update"),
             target=Target(of="peak_gib", at_most=0.5),
         )
 
@@ -155,16 +130,11 @@ def invariant_rows(setting: Setting) -> Iterator[Row]:
         print("invariant: not run, this version's PolicyConfig has no field `invariant`", flush=True)
         return
     (shape,) = setting.shapes(UNEQUAL)
-    yield row(
-        f"invariant: rollouts {shape.name}, the invariant mode against the ordinary one",
-        turns(
-            setting,
-            shape,
-            "rollouts-invariant",
-            ("deadheat_side", "rollouts-ordinary"),
-            lambda f: same_rollouts(f, shape.lengths_B),
-        ),
-        num_tokens=sum(shape.lengths_B),
+    yield setting.row(
+        f"invariant {shape.name}: {shape.num_rows} rollouts in the invariant mode against the ordinary one",
+        shape,
+        setting.ours("rollouts-invariant"),
+        setting.ours("rollouts-ordinary"),
         target=Target(of="seconds", at_most=1.15),
     )
 
@@ -216,8 +186,7 @@ def main() -> None:
     facts, rows = machine(asked.threads), []
     print(facts + ("; a smoke run: its figures mean nothing" if asked.smoke else ""), flush=True)
     for name in asked.only or ROWS:
-        for measured in ROWS[name](setting):
-            line = replace(measured, target=None) if asked.smoke else measured
+        for line in ROWS[name](setting):
             rows.append(line)
             print("\n".join(line.lines()), flush=True)
             if asked.json is not None:

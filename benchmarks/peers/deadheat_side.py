@@ -3,9 +3,9 @@
 The first turn writes what it computed from the job's inputs to ours.npz; every further one is timed.
 """
 
+import itertools
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -103,23 +103,27 @@ def serve(work: str, folder: Path) -> None:
         write_rollouts(draw(policy, job, turn=0, mode=Draw.GREEDY), target)
     link.answer(versions=f"deadheat {deadheat.__version__}, torch {torch.__version__}", threads=torch.get_num_threads())
 
-    def step(turn: int) -> None:
+    def step(turn: int) -> dict[str, float]:
+        start = time.perf_counter()
         drawn = draw(policy, job, turn=turn, mode=Draw.GUMBEL_MAX)
+        rollout_s = time.perf_counter() - start
         learner.step(lessons(job, [c.tokens for c in drawn]), step=turn)
+        return {"rollout_s": rollout_s}
 
-    def update(turn: int) -> None:
+    def update(turn: int) -> dict[str, float]:
         learner.step(lessons(job, [tuple(a) for a in job.answers_B]), step=turn)
+        return {}
 
-    def rollouts(turn: int) -> None:
+    def rollouts(turn: int) -> dict[str, float]:
         draw(policy, job, turn=turn, mode=Draw.GREEDY)
+        return {}
 
-    turns: dict[str, Callable[[int], None]] = {"step": step, "update": update}
-    do, turn = turns.get(work, rollouts), 0
-    while True:
+    do = {"step": step, "update": update}.get(work, rollouts)
+    for turn in itertools.count(1):
         link.wait()
-        start, turn = time.perf_counter(), turn + 1
-        do(turn)
-        link.answer(seconds=time.perf_counter() - start)
+        start = time.perf_counter()
+        parts = do(turn)
+        link.answer(seconds=time.perf_counter() - start, **parts)
 
 
 if __name__ == "__main__":

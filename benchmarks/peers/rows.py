@@ -12,6 +12,7 @@ class Measured:
     versions: str
     seconds: list[float]  # a figure for each turn, the warm-up left out
     peak_gib: float  # of the side's process (of its largest one, for a race), loading and warm-up included
+    rollout_s: list[float] | None = None  # of each turn, the part before the update; None: the turn is not divided
 
     @property
     def best_s(self) -> float:
@@ -88,7 +89,7 @@ class Row:
 
 
 def side_line(side: Measured, num_tokens: int | None) -> str:
-    """Seconds, tokens a second, peak memory.
+    """Seconds (best, then each turn), tokens a second, peak memory.
 
     Example:
         >>> side_line(Measured(name="a", versions="a 1", seconds=[2.0, 4.0], peak_gib=1.5), 100)
@@ -96,4 +97,7 @@ def side_line(side: Measured, num_tokens: int | None) -> str:
     """
     speed = "" if num_tokens is None else f"{num_tokens / side.best_s:.0f} tokens/s, "
     turns = ", ".join(f"{s:.2f}" for s in side.seconds)
-    return f"{side.name}: {side.best_s:.2f} s ({turns}), {speed}peak {side.peak_gib:.2f} GiB [{side.versions}]"
+    drawn = ""
+    if side.rollout_s is not None:
+        drawn = f", of them {side.rollout_s[side.seconds.index(side.best_s)]:.2f} s rollouts"
+    return f"{side.name}: {side.best_s:.2f} s ({turns}){drawn}, {speed}peak {side.peak_gib:.2f} GiB [{side.versions}]"

@@ -27,6 +27,19 @@ class Turns(TrainerCallback):
     def __init__(self, link: Link) -> None:
         self._link = link
         self._start = 0.0
+        self._rollout_s = 0.0
+
+    def time_rollouts(self, trainer: trl.GRPOTrainer) -> None:
+        """Take the time of what comes before the update: generation, rewards, advantages."""
+        rollouts = trainer._generate_and_score_completions
+
+        def timed(inputs: Any) -> Any:
+            start = time.perf_counter()
+            batch = rollouts(inputs)
+            self._rollout_s = time.perf_counter() - start
+            return batch
+
+        trainer._generate_and_score_completions = timed
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **context: Any) -> None:
         """Before the step generates."""
@@ -35,7 +48,7 @@ class Turns(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **context: Any) -> None:
         """After the optimiser's step."""
-        self._link.answer(seconds=time.perf_counter() - self._start)
+        self._link.answer(seconds=time.perf_counter() - self._start, rollout_s=self._rollout_s)
 
 
 def configuration(job: Job, folder: Path) -> trl.GRPOConfig:
@@ -71,7 +84,7 @@ def configuration(job: Job, folder: Path) -> trl.GRPOConfig:
     )
 
 
-def trainer_of(job: Job, folder: Path, link: Link) -> trl.GRPOTrainer:
+def trainer_of(job: Job, folder: Path, turns: Turns) -> trl.GRPOTrainer:
     """A trainer whose groups are never tied."""
 
     def reward(completion_ids: list[list[int]], **columns: Any) -> list[float]:
@@ -85,12 +98,13 @@ def trainer_of(job: Job, folder: Path, link: Link) -> trl.GRPOTrainer:
         args=configuration(job, folder),
         train_dataset=Dataset.from_list([{"prompt": p} for p in job.prompts_P] * (job.shape.num_turns + 2)),
         peft_config=lora_config(),
-        callbacks=[Turns(link)],
+        callbacks=[turns],
     )
     seen = trainer.processing_class(text=job.prompts_P)["input_ids"]
     if seen != job.prompt_ids_P:
         raise SystemExit("TRL's tokenizer reads other tokens out of the prompts than ours")
     load_adapter(trainer.model, job)
+    turns.time_rollouts(trainer)
     return trainer
 
 
@@ -122,7 +136,7 @@ def write_update(trainer: trl.GRPOTrainer, job: Job, target: Path) -> None:
 def serve(folder: Path) -> None:
     """Check, then train a step a turn until the driver leaves."""
     link, job = Link(), Job.read(folder)
-    trainer = trainer_of(job, folder, link)
+    trainer = trainer_of(job, folder, Turns(link))
     link.wait()
     write_update(trainer, job, folder / "theirs.npz")
     link.answer(versions=f"TRL {trl.__version__}, torch {torch.__version__}", threads=torch.get_num_threads())
