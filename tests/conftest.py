@@ -1,5 +1,6 @@
 """Models the tests share: the real SmolLM2-135M, fetched once, and a tiny policy warm-started in seconds."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def ray_cluster():
     """Ray on two cores of this machine, for as long as the tests run."""
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'deadheat[ray]'", exc_type=ImportError)
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's own spelling; its workers wait for all others otherwise
     ray.init(address="local", num_cpus=2, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     yield
     ray.shutdown()

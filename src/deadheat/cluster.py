@@ -6,6 +6,7 @@ twice: what a worker's death means is for the caller to say.
 """
 
 import importlib
+import pickle
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -125,11 +126,13 @@ class Mailbox:
 
     def put(self, message: object) -> None:
         """Sends one message; for the calls."""
-        self._queue.put(message)
+        self._queue.put(
+            pickle.dumps(message)
+        )  # as bytes: the queue's own process need not import what a message is made of
 
     def take(self) -> list[Any]:
         """What has come since the last time; for whoever waits."""
-        return list(self._queue.get_nowait_batch(self._queue.qsize()))
+        return [pickle.loads(message) for message in self._queue.get_nowait_batch(self._queue.qsize())]
 
 
 @contextmanager

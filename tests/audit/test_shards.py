@@ -1,6 +1,7 @@
 """Counting shards anywhere and adding them up gives the report of the whole, to the last byte."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,3 +128,12 @@ def test_a_worker_that_cannot_see_a_file_says_which_and_what_to_do(log: Path) ->
     shutil.rmtree(log)
     with pytest.raises(ClusterError, match=r"cannot see .*file-0.parquet; put the archive on storage that every node"):
         count_shard(tasks[0])
+
+
+def test_the_page_on_ray_says_of_every_audit_where_it_is_counted() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ray.md").read_text(encoding="utf-8")
+    table = page[page.index("| audit | where |") :]
+    rows = [line.split("|")[1:3] for line in table[: table.index("\n\n")].splitlines()[2:]]
+    named = {name: where for names, where in rows for name in re.findall(r"`(\w+)`", names)}
+    assert set(named) == set(AUDITS)
+    assert {name for name, where in named.items() if "shards" in where} == set(SHARDED)

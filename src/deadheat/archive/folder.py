@@ -46,6 +46,7 @@ def claim_folder(folder: Path, resolved: dict[str, Any], *, resume: bool) -> Ite
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _lock(handle, folder)
+        os.ftruncate(handle, 0)  # what a race on a cluster wrote into it before it was killed
         used = (folder / RESOLVED).exists()
         refuse_used(folder, resolved, resume=resume)
         swept = tuple(sweep_partials(folder))

@@ -5,15 +5,24 @@ from typing import Annotated
 
 import typer
 
+from deadheat.cluster import Executor
+
 
 def race(
     reference: Annotated[
-        str, typer.Argument(metavar="RACE", help="A race file (.toml), or a bundled race: addition, tiny, cipher.")
+        str, typer.Argument(metavar="RACE", help="A race file (.toml), or a bundled race: addition, tiny, cipher, …")
     ],
     out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME by default.")] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Local processes; 1 runs everything in this one. Same bytes either way.")
+        int,
+        typer.Option(
+            min=1, help="Local processes; 1 runs everything in this one. With ray: runs at once on a machine."
+        ),
     ] = 1,
+    executor: Annotated[
+        Executor,
+        typer.Option("--executor", help="ray: runs as tasks of a Ray cluster that sees --out (needs deadheat[ray])."),
+    ] = Executor.LOCAL,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a race that was stopped, to the same bytes.")
     ] = False,
@@ -26,6 +35,8 @@ def race(
         deadheat race tiny
 
         deadheat race my-race.toml --workers 2 --out runs/first
+
+        deadheat race my-race.toml --executor ray --out /shared/runs/first
     """
     import json as json_module
 
@@ -42,7 +53,15 @@ def race(
     folder = out or Path("runs") / config.name
     refuse_used_folder(config, folder, workers=workers, resume=resume)
     with race_progress(config, folder) as observe:
-        result = run_race(config, read_race_text(reference), folder, workers=workers, resume=resume, observe=observe)
+        result = run_race(
+            config,
+            read_race_text(reference),
+            folder,
+            workers=workers,
+            executor=executor,
+            resume=resume,
+            observe=observe,
+        )
     console = Console()
     if json:
         typer.echo(json_module.dumps(plain(result.verdict), indent=2))

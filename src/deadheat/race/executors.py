@@ -1,4 +1,4 @@
-"""Where the runs of a race happen: in this process, or in N local processes, with equal bytes.
+"""Where the runs of a race happen: in this process, or in N local processes, with equal bytes. Ray: `on_ray`.
 
 A job is one arm under one seed. What fails in a job is recorded and leaves the other jobs alone; a process that dies is
 replaced and its job counts as failed. Only an uncoupled race stops everything.
@@ -9,7 +9,7 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -165,6 +165,3 @@ def _die_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.1)
     os._exit(1)
-
-
-Executor = Callable[[RaceConfig, Path, Observer], list[Failure]]

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deadheat.archive import claim_folder, plain, read_json, refuse_used, seal, write_json, write_text
+from deadheat.cluster import Executor
 from deadheat.errors import UncoupledError
 from deadheat.policy import fetch_model
 from deadheat.race.config import RaceConfig
 from deadheat.race.environment import environment
 from deadheat.race.executors import Failure, run_in_process, run_in_workers
 from deadheat.race.forecast import lock_in_folder
+from deadheat.race.on_ray import run_on_ray
 from deadheat.race.page import write_report
 from deadheat.race.verdict import ByClock, RaceVerdict, equal_seconds, judge
 from deadheat.tasks import load_task, validate_checker
@@ -36,9 +38,19 @@ class RaceResult:
 
 
 def run_race(
-    race: RaceConfig, text: str, folder: Path, *, workers: int = 1, resume: bool = False, observe: Observer
+    race: RaceConfig,
+    text: str,
+    folder: Path,
+    *,
+    workers: int = 1,
+    executor: Executor = Executor.LOCAL,
+    resume: bool = False,
+    observe: Observer,
 ) -> RaceResult:
-    """Runs what is not yet finished and judges what is; `text` is the race file, kept beside its resolution."""
+    """Runs what is not yet finished and judges what is; `text` is the race file, kept beside its resolution.
+
+    `workers` runs share a machine's cores: as local processes, or as Ray tasks on nodes of that many cores.
+    """
     race = _with_threads(race, folder, workers=workers, resume=resume)
     check_tasks(race)
     for model in dict.fromkeys(arm.policy.model for arm in race.arms.values()):
@@ -50,8 +62,7 @@ def run_race(
         notes += _record_environment(folder)
         lock_in_folder(folder, text)
         write_text(folder / TOML, text)
-        run = run_in_process if workers == 1 else _in_workers(workers)
-        failures = tuple(run(race, folder, observe))
+        failures = tuple(_runner(executor, workers)(race, folder, observe))
         refused = [failure for failure in failures if failure.uncoupled]
         if refused:
             raise UncoupledError(refused[0].message)
@@ -87,7 +98,11 @@ def _with_threads(race: RaceConfig, folder: Path, *, workers: int, resume: bool)
     return race.with_threads(threads)
 
 
-def _in_workers(workers: int) -> Callable[[RaceConfig, Path, Observer], list[Failure]]:
+def _runner(executor: Executor, workers: int) -> Callable[[RaceConfig, Path, Observer], list[Failure]]:
+    if executor is Executor.RAY:
+        return run_on_ray
+    if workers == 1:
+        return run_in_process
     return lambda race, folder, observe: run_in_workers(race, folder, observe, workers=workers)
 
 
