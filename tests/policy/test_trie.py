@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from deadheat.errors import PromptTooLongError
 from deadheat.policy import Branches, trainable_parameters
-from deadheat.policy.trie import ROOT, build_trie, logprobs_one_by_one, pack_row
+from deadheat.policy.trie import ROOT, build_trie, lay_out, logprobs_one_by_one
 from deadheat.types import SamplingParams
 
 COMPLETIONS = st.lists(st.lists(st.integers(0, 3), max_size=6).map(tuple), max_size=8)
@@ -24,19 +24,27 @@ def test_nodes_are_the_distinct_prefixes_and_paths_spell_the_completions(complet
         assert [trie.parents[n] for n in path] == [ROOT, *path[:-1]][: len(path)]
 
 
-@given(COMPLETIONS, st.lists(st.integers(0, 3), min_size=1, max_size=5).map(tuple))
-def test_a_column_sees_exactly_its_own_context(completions, prompt):
-    row = pack_row(Branches(prompt_tokens=prompt, completions=tuple(completions)))
-    prefixes = {c[: i + 1] for c in completions for i in range(len(c))}
-    inner = {p for p in prefixes if any(len(q) == len(p) + 1 and q[: len(p)] == p for q in prefixes)}
-    assert row.num_kept == 1 + len(inner)
-    assert len(row.tokens_N) == len(prompt) + len(inner)
-    contexts = set()
-    for column in range(row.num_kept):
-        seen = sorted((row.positions_N[j], row.tokens_N[j]) for j in row.sees_NN[column].nonzero()[0])
-        assert [position for position, _ in seen] == list(range(row.positions_N[column] + 1))
-        contexts.add(tuple(token for _, token in seen))
-    assert contexts == {prompt} | {prompt + p for p in inner}
+@given(st.lists(st.tuples(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(tuple), COMPLETIONS), max_size=4))
+def test_every_column_asks_once_and_sees_exactly_its_own_context(groups):
+    laid = lay_out([Branches(prompt_tokens=p, completions=tuple(c)) for p, c in groups])
+    contexts = []
+    for path in laid.paths:
+        trunk = () if path.trunk is None else tuple(laid.trunks[path.trunk])
+        for position in range(path.first, len(path.columns)):
+            seen = [*trunk, *path.columns[: position + 1]]
+            assert [laid.positions_N[j] for j in seen] == list(range(len(seen)))
+            contexts.append((path.columns[position], tuple(int(laid.tokens_N[j]) for j in seen)))
+    assert sorted(column for column, _ in contexts) == list(range(len(laid.tokens_N)))
+    heads = {p[: i + 1] for p, _ in groups for i in range(len(p))}
+    inner = {(p, c[:i]) for p, completions in groups for c in completions for i in range(1, len(c))}
+    counted = sum(len({c for p, c in inner_of(number, groups)}) for number in range(len(groups)))
+    assert {context for _, context in contexts} == heads | {p + c for p, c in inner}
+    assert len(laid.tokens_N) == len(heads) + counted
+
+
+def inner_of(number, groups):
+    prompt, completions = groups[number]
+    return {(prompt, c[:i]) for c in completions for i in range(1, len(c))}
 
 
 def groups_of(policy):
@@ -72,10 +80,47 @@ def test_the_account_counts_prompts_and_inner_nodes_once(tiny_policy):
     account = tiny_policy.last_logprobs
     # group 1: prompt 11; inner " + 4 = " is 7 characters, then 7 and 8; from " + " on, "5 = 8": 5, space, =, space, 8.
     # Leaves (the newlines) are not run: 7 + 2 + 5 = 14. Group 2: prompt 14; " 13 = 25" is 8 inner, " 1" shared, x a leaf.
-    assert account.num_computed == (11 + 14) + (14 + 8)
-    assert account.num_padded == 25 - 22
+    # The prompts have their first 10 characters in common and another eleventh.
+    assert account.num_computed == (11 + 14) + (14 + 8) - 10
     assert account.num_unshared == 4 * (11 + 8) + (14 + 8) + (14 + 1) + 14
     assert account.num_passes == 1
+
+
+def test_a_pass_at_a_time_gives_the_same_bits_in_the_order_of_the_completions(tiny_policy):
+    groups = groups_of(tiny_policy)
+    small = type(tiny_policy)(
+        tiny_policy.module, tiny_policy.tokenizer, tiny_policy.config.model_copy(update={"max_update_tokens": 20})
+    )
+    with torch.no_grad():
+        whole = tiny_policy.logprobs(groups)
+        passes = list(small.score_passes(groups))
+    assert len(passes) > 2
+    pieces = [piece for scored in passes for piece in scored.pieces]
+    assert [(p.group, p.first + i) for p in pieces for i in range(len(p.logprobs))] == [
+        (g, i) for g, branches in enumerate(groups) for i in range(len(branches.completions))
+    ]
+    for piece in pieces:
+        for i, logprobs in enumerate(piece.logprobs):
+            assert torch.equal(logprobs, whole[piece.group][piece.first + i])
+
+
+@pytest.mark.parametrize("sampling", [None, SamplingParams(temperature=0.7, top_p=0.95)])
+def test_the_gradient_without_kept_logits_is_that_of_kept_ones(tiny_policy, sampling, monkeypatch):
+    groups, parameters = groups_of(tiny_policy), list(trainable_parameters(tiny_policy).values())
+    found = []
+    for keeps in (False, True):
+        if keeps:
+            monkeypatch.setattr(type(tiny_policy._model), "head_weight", None)
+        logprobs = torch.cat([t for group in tiny_policy.logprobs(groups, sampling=sampling) for t in group])
+        weights = torch.linspace(-1.0, 1.0, len(logprobs)).masked_fill(logprobs.isinf(), 0.0)
+        found.append(
+            (logprobs.detach(), torch.autograd.grad((weights * logprobs.nan_to_num(neginf=0.0)).sum(), parameters))
+        )
+    (fast, fast_gradients), (kept, kept_gradients) = found
+    assert torch.equal(fast, kept)
+    assert max(g.abs().max() for g in kept_gradients) > 0.1
+    for a, b in zip(fast_gradients, kept_gradients, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
 
 
 def test_gradients_of_both_paths_agree(tiny_policy):

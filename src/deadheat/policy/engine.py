@@ -1,13 +1,13 @@
-"""Generation: tiles of a fixed number of rows, refilled as rows finish.
+"""Generation: branches that split where their draws differ, in a tile that stays full.
 
     prefill each distinct prompt once, a common head of several once for all (see `prefill`)
-    while rows are active: append one token to every row, draw the next from each row's own key and position
-    a finished row leaves; the next waiting request takes its place, starting from its prompt's keys and values
+    while branches are active: append one token to each, draw the next of every row from its own key and position
+    rows that drew the same token stay one branch; a finished row leaves, and the next waiting request takes its place
 
-Batch company never changes a draw: prompts are prefilled and rows decoded in passes of one fixed shape (idle rows are
-dummies), every row starts at column 0, and a row's draws are keyed by its own key and position. Forced tokens are
-fed through the decode steps, so a completion continued from a forced prefix has the numbers of the one it was cut from;
-at a forced position the margin is that of the token that would have been drawn.
+The samples of a prompt are one branch until their draws differ, and then copy what is their own. Batch company never
+changes a draw: no number of a branch depends on the others (see `linear`, `attention`), and a row's draws are keyed by
+its own key and position. Forced tokens are fed through the decode steps, so a completion continued from a forced prefix
+has the numbers of the one it was cut from; at a forced position the margin is that of the token that would have been drawn.
 A first token is drawn from the prefill; log-probabilities are recorded under the warped distribution it was drawn from
 and under the model's own.
 """
@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from deadheat.errors import PromptTooLongError
-from deadheat.policy.forward import CausalModel, LayerState, Prefilled
-from deadheat.policy.prefill import Prefiller
+from deadheat.policy.forward import CausalModel
+from deadheat.policy.prefill import Prefilled, Tokens, prefill
 from deadheat.policy.tile import Tile
 from deadheat.sampling.draws import Picks, greedy, gumbel_max, inverse_cdf
 from deadheat.sampling.warp import is_plain, plain_logprobs, warped_logprobs
@@ -34,12 +34,13 @@ Progress = Callable[[int, int], None]  # finished rows, all rows
 class GenerateAccount:
     """What one call of `generate` computed."""
 
-    num_prefilled: int  # prompt tokens run: each distinct prompt once, whole chunks that prompts share once for all
-    num_prefill_idle: int  # columns of prefill passes spent on dummies and padding
+    num_prefilled: int  # prompt tokens run: each distinct prompt once, heads of prompts run together once for all
+    num_prefill_idle: int  # places in its attention that held no token
     num_prompt_tokens: int  # prompt tokens of all requests: what prefilling every row would have run
     num_generated: int  # tokens drawn or forced, over all rows
+    num_decoded: int  # tokens run through decode steps: one for all rows that are the same so far
     num_steps: int  # decode steps of the tile
-    num_idle: int  # row-steps spent on dummies
+    num_idle: int  # places in their attention that held no token: prompts with fewer branches than others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,14 @@ class _Row:
         )
 
 
+@dataclass(kw_only=True)
+class _Branch:
+    """Rows of one prompt that are the same so far: one row of the tile."""
+
+    rows: list[_Row]
+    trunk: int  # where their prompt lies in the tile
+
+
 def check_requests(requests: Sequence[GenerateRequest], context_length: int) -> None:
     """Refuse what cannot be generated as asked, before anything runs."""
     for number, request in enumerate(requests):
@@ -114,124 +123,150 @@ def generate(
     check_requests(requests, model.context_length)
     run = _Run(model, requests, num_rows=num_rows, margins=margins)
     finished: dict[int, Completion] = {}
-    while True:
+    while len(finished) < len(requests):
         for row in run.advance():
             finished[row.index] = row.completion(decode)
             if progress is not None:
                 progress(len(finished), len(requests))
-        if len(finished) == len(requests):
-            break
     return Generated(completions=[finished[i] for i in range(len(requests))], account=run.account())
 
 
 class _Run:
-    """The state of one call: the tile, the rows in it and the requests still waiting."""
+    """The state of one call: the tile, the branches in it and the requests still waiting."""
 
     def __init__(
         self, model: CausalModel, requests: Sequence[GenerateRequest], *, num_rows: int, margins: bool
     ) -> None:
         self._model, self._margins, self._num_rows = model, margins, num_rows
-        first_seen: dict[tuple[int, ...], int] = {}
+        self._requests = requests
+        first_seen: dict[Tokens, int] = {}
         for i, request in enumerate(requests):
             first_seen.setdefault(request.prompt_tokens, i)
         order = sorted(range(len(requests)), key=lambda i: (first_seen[requests[i].prompt_tokens], i))
         self._waiting = [_Row(index=i, request=requests[i]) for i in reversed(order)]
-        self._capacity = max((len(r.prompt_tokens) + r.sampling.max_new_tokens for r in requests), default=0)
-        self._slots: list[_Row | None] = [None] * num_rows
+        self._branches: list[_Branch] = []  # in the order of the tile's rows
         self._tile: Tile | None = None
-        self._prefiller = Prefiller(model, first_seen)
-        self._last: tuple[tuple[int, ...], Prefilled] | None = None
-        self._counts = {"num_generated": 0, "num_steps": 0, "num_idle": 0}
-        self._num_prompt_tokens = sum(len(r.prompt_tokens) for r in requests)
+        self._prefilled: dict[Tokens, Prefilled] = {}
+        self._num_prefilled = self._num_prefill_idle = self._num_generated = self._num_decoded = self._num_steps = 0
 
     def advance(self) -> list[_Row]:
         """Fill free rows, take one step, and return the rows that finished."""
-        finished = []
-        while self._waiting and None in self._slots:
+        finished: list[_Row] = []
+        while self._waiting and self._num_free:
             finished += self._admit()
-        if any(self._slots):
+        if self._branches:
             finished += self._step()
-        self._counts["num_generated"] += sum(len(row.tokens) for row in finished)
+        self._num_generated += sum(len(row.tokens) for row in finished)
         return finished
 
     def account(self) -> GenerateAccount:
         """What has been computed so far."""
         return GenerateAccount(
-            num_prefilled=self._prefiller.num_computed,
-            num_prefill_idle=self._prefiller.num_idle,
-            num_prompt_tokens=self._num_prompt_tokens,
-            **self._counts,
+            num_prefilled=self._num_prefilled,
+            num_prefill_idle=self._num_prefill_idle,
+            num_prompt_tokens=sum(len(request.prompt_tokens) for request in self._requests),
+            num_generated=self._num_generated,
+            num_decoded=self._num_decoded,
+            num_steps=self._num_steps,
+            num_idle=0 if self._tile is None else self._tile.num_idle,
         )
 
+    @property
+    def _num_free(self) -> int:
+        return self._num_rows - sum(len(branch.rows) for branch in self._branches)
+
     def _admit(self) -> list[_Row]:
-        """Prefill the next waiting prompt and start as many of its rows as there is room for."""
+        """Take in the next waiting prompt and as many of its rows as there is room for."""
         prompt = self._waiting[-1].request.prompt_tokens
-        prefilled = self._prefill(prompt)
         batch: list[_Row] = []
-        room = self._slots.count(None)
+        room = self._num_free
         while self._waiting and len(batch) < room and self._waiting[-1].request.prompt_tokens == prompt:
             batch.append(self._waiting.pop())
-        self._draw(batch, prefilled.logits_V.expand(len(batch), -1))
-        for row in batch:
-            if row.stop is None:
-                self._seat(row, prefilled.layers)
+        prefilled = self._prefill(
+            prompt, keep=bool(self._waiting) and self._waiting[-1].request.prompt_tokens == prompt
+        )
+        self._draw(batch, prefilled.logits_V[None], [0] * len(batch))
+        tile = self._tile_for(prefilled)
+        trunk = min(set(range(self._num_rows)) - {branch.trunk for branch in self._branches})
+        parts = _parted(batch)
+        if parts:
+            tile.put_trunk(trunk, prefilled)
+        for rows in parts:
+            tile.start(len(self._branches), trunk)
+            self._branches.append(_Branch(rows=rows, trunk=trunk))
         return [row for row in batch if row.stop is not None]
 
-    def _prefill(self, prompt: tuple[int, ...]) -> Prefilled:
+    def _prefill(self, prompt: Tokens, *, keep: bool) -> Prefilled:
         """What a prompt leaves behind: requests of one prompt wait next to each other, the next prompts run with it."""
-        if self._last is None or self._last[0] != prompt:
-            if not self._prefiller.has(prompt):
-                self._prefiller.run(self._next_prompts())
-            self._last = (prompt, self._prefiller.state(prompt))
-            self._prefiller.release(prompt)
-        return self._last[1]
+        if prompt not in self._prefilled:
+            following = (row.request.prompt_tokens for row in reversed(self._waiting[-self._num_rows :]))
+            batch = prefill(self._model, list(dict.fromkeys((prompt, *following))))
+            self._prefilled |= batch.prompts
+            self._num_prefilled += batch.num_computed
+            self._num_prefill_idle += batch.num_idle
+        return self._prefilled[prompt] if keep else self._prefilled.pop(prompt)
 
-    def _next_prompts(self) -> list[tuple[int, ...]]:
-        """The distinct prompts of the requests that could fill the tile."""
-        following = reversed(self._waiting[-self._num_rows :])
-        return list(dict.fromkeys(row.request.prompt_tokens for row in following))
-
-    def _seat(self, row: _Row, layers: tuple[LayerState, ...]) -> None:
+    def _tile_for(self, like: Prefilled) -> Tile:
         if self._tile is None:
-            self._tile = Tile(self._model, layers, num_rows=self._num_rows, capacity=self._capacity)
-        slot = self._slots.index(None)
-        self._slots[slot] = row
-        self._tile.put(slot, layers)
+            self._tile = Tile(
+                self._model,
+                like,
+                num_rows=self._num_rows,
+                prompt=max(len(request.prompt_tokens) for request in self._requests),
+                capacity=max(request.sampling.max_new_tokens for request in self._requests),
+            )
+        return self._tile
 
     def _step(self) -> list[_Row]:
-        assert self._tile is not None, "rows are seated in a tile"
-        seated = [(slot, row) for slot, row in enumerate(self._slots) if row is not None]
-        tokens_B = torch.zeros(self._num_rows, dtype=torch.long)
-        is_active_B = torch.zeros(self._num_rows, dtype=torch.bool)
-        for slot, row in seated:
-            tokens_B[slot], is_active_B[slot] = row.tokens[-1], True
-        device = self._model.device
-        logits_BV = self._tile.step(tokens_B.to(device), is_active_B.to(device))
-        self._counts["num_steps"] += 1
-        self._counts["num_idle"] += self._num_rows - len(seated)
-        self._draw([row for _, row in seated], logits_BV[[slot for slot, _ in seated]])
-        finished = []
-        for slot, row in seated:
-            if row.stop is not None:
-                self._slots[slot] = None
-                self._tile.clear(slot)
-                finished.append(row)
-        return finished
+        assert self._tile is not None, "branches are rows of a tile"
+        tokens_R = torch.tensor([branch.rows[0].tokens[-1] for branch in self._branches])
+        logits_RV = self._tile.step(tokens_R)
+        self._num_steps += 1
+        self._num_decoded += len(tokens_R)
+        rows = [row for branch in self._branches for row in branch.rows]
+        self._draw(rows, logits_RV, [r for r, branch in enumerate(self._branches) for _ in branch.rows])
+        self._split_and_close()
+        return [row for row in rows if row.stop is not None]
 
-    def _draw(self, rows: Sequence[_Row], logits_BV: Tensor) -> None:
+    def _split_and_close(self) -> None:
+        """Rows that drew different tokens part ways; places left free are filled from the end."""
+        tile, branches = self._tile, self._branches
+        assert tile is not None, "branches are rows of a tile"
+        parted = [_parted(branch.rows) for branch in branches]
+        for r, parts in enumerate(parted):
+            for rows in parts[1:]:
+                tile.copy(r, len(branches))
+                branches.append(_Branch(rows=rows, trunk=branches[r].trunk))
+        for r in reversed(range(len(parted))):
+            if parted[r]:
+                branches[r].rows = parted[r][0]
+                continue
+            if r < len(branches) - 1:
+                tile.copy(len(branches) - 1, r)
+                branches[r] = branches[-1]
+            branches.pop()
+
+    def _draw(self, rows: Sequence[_Row], logits_RV: Tensor, branch_B: Sequence[int]) -> None:
         """Give every row its next token, together those that are drawn alike."""
-        plain_BV = plain_logprobs(logits_BV)
+        plain_RV = plain_logprobs(logits_RV)
         alike: dict[SamplingParams, list[int]] = {}
         for b, row in enumerate(rows):
             alike.setdefault(row.request.sampling, []).append(b)
         for sampling, members in alike.items():
-            everyone = len(members) == len(rows)
-            own_BV = plain_BV if everyone else plain_BV[members]
-            if is_plain(sampling):
-                warped_BV = own_BV
-            else:
-                warped_BV = warped_logprobs(logits_BV if everyone else logits_BV[members], sampling)
-            _record([rows[b] for b in members], warped_BV, own_BV, sampling.draw, self._margins)
+            index = torch.tensor([branch_B[b] for b in members], device=logits_RV.device)
+            warped_RV = plain_RV if is_plain(sampling) else warped_logprobs(logits_RV, sampling)
+            plain_BV = plain_RV[index]
+            warped_BV = plain_BV if warped_RV is plain_RV else warped_RV[index]
+            _record([rows[b] for b in members], warped_BV, plain_BV, sampling.draw, self._margins)
+
+
+def _parted(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """Unfinished rows by the token they drew last, in the order they first drew it."""
+    by_token: dict[int, list[_Row]] = {}
+    for row in rows:
+        if row.stop is None:
+            by_token.setdefault(row.tokens[-1], []).append(row)
+    return list(by_token.values())
 
 
 def _record(rows: Sequence[_Row], warped_BV: Tensor, plain_BV: Tensor, draw: Draw, margins: bool) -> None:

@@ -7,7 +7,7 @@ logprobs = policy.logprobs([Branches(prompt_tokens=..., completions=...)])   # s
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ from deadheat.policy.references import (
     parse_reference,
 )
 from deadheat.policy.tiny import WarmStart, warm_start
-from deadheat.policy.trie import Branches, LogprobsAccount, trie_logprobs
+from deadheat.policy.trie import Branches, LogprobsAccount, ScoredPass, score_passes, trie_logprobs
 from deadheat.sampling.keys import stream_key
 from deadheat.types import Completion, GenerateRequest, SamplingParams
 
@@ -43,8 +43,14 @@ class PolicyConfig(BaseModel):
     device: Literal["cpu", "cuda", "mps", "auto"] = "cpu"  # auto: cuda, else mps, else cpu
     dtype: Literal["float32", "bfloat16"] = "float32"  # on CPUs without bfloat16 units float32 is the fast one
     adapter: AdapterConfig = AdapterConfig()
-    tile_rows: int = Field(default=32, ge=1)  # rows of one decode step; fixed, smaller batches are padded with dummies
-    max_update_tokens: int = Field(default=2048, ge=1)  # trie tokens packed into one forward pass of `logprobs`
+    invariant: bool = (
+        True  # numbers of a row do not depend on its company; false: linear layers as the library runs them
+    )
+    tile_rows: int = Field(default=64, ge=1)  # samples that decode together
+    max_update_tokens: int = Field(
+        default=2048, ge=1
+    )  # trie tokens of one forward and backward pass: bounds its memory
+    gradient_checkpointing: bool = False  # recompute each layer on the way back: less memory, a third more time
     margins: bool = True  # record the margin of every drawn token
 
 
@@ -56,7 +62,7 @@ class LanguageModel:
         self.tokenizer = tokenizer
         self.last_generate: GenerateAccount | None = None  # what the last call of `generate` computed
         self.last_logprobs: LogprobsAccount | None = None  # what the last call of `logprobs` computed
-        self._model = CausalModel(module)
+        self._model = CausalModel(module, invariant=config.invariant, checkpointing=config.gradient_checkpointing)
         self._frozen_digests: dict[str, tuple[int, str]] = {}
         self._stop_ids: dict[str | None, frozenset[int]] = {}
 
@@ -156,6 +162,12 @@ class LanguageModel:
         finally:
             for layer in layers:
                 layer.enable_adapters(True)
+
+    def score_passes(
+        self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None
+    ) -> Iterator[ScoredPass]:
+        """What `logprobs` gives, a pass at a time: whoever takes gradients can free each pass before the next."""
+        return score_passes(self._model, groups, sampling=sampling, max_tokens=self.config.max_update_tokens)
 
     def _weight_digest(self, name: str, tensor: Tensor) -> str:
         known = self._frozen_digests.get(name)

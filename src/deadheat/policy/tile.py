@@ -1,118 +1,157 @@
-"""A tile: a fixed number of rows that decode together, each with its own length.
+"""A tile: branches that decode together, above trunks that several of them share.
 
-Every row's keys and values start at column 0; the next token's are written at column `length`. There is no left padding
-and the number of rows never changes, so the matrix products of a step have one shape and a row's numbers do not depend
-on its company. The attended length is the longest row's, rounded up to a block of 16 columns.
+A branch has its own keys and values from its first token on; its prompt's lie once in a trunk, however many branches
+grow from it. A branch that splits copies its own columns and nothing else. Branches in use are always the first ones, so
+a step computes those and no others. The attended length is the longest branch's, rounded up to a block of 16 columns.
 """
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers.cache_utils import Cache, CacheLayerMixin
+from torch.nn.functional import pad
 
-from deadheat.policy.forward import CausalModel, LayerState, additive
-
-BLOCK = 16
-
-
-def blocks_up(length: int) -> int:
-    """The length rounded up to whole blocks of 16.
-
-    Example:
-        >>> blocks_up(16), blocks_up(17)
-        (16, 32)
-    """
-    return -(-length // BLOCK) * BLOCK
+from deadheat.policy.attention import MIN_ROWS, additive, blocks_up, softmax
+from deadheat.policy.forward import CausalModel
+from deadheat.policy.prefill import Prefilled
 
 
 class Tile:
-    """Rows with their keys and values, stepped together."""
+    """Branches with their keys and values, stepped together."""
 
-    def __init__(self, model: CausalModel, like: tuple[LayerState, ...], *, num_rows: int, capacity: int) -> None:
-        self.num_rows = num_rows
+    def __init__(self, model: CausalModel, like: Prefilled, *, num_rows: int, prompt: int, capacity: int) -> None:
+        """Room for `num_rows` branches of `capacity` tokens and as many trunks of `prompt` tokens."""
         self._model = model
-        self._length_B = torch.zeros(num_rows, dtype=torch.long, device=model.device)
-        self._columns = _Columns(device=model.device, num_rows=num_rows)
-        self._layers = [_TileLayer(layer, self._columns, blocks_up(capacity)) for layer in like]
-        self._cache = Cache(layers=self._layers)
+        layers, kv_heads = like.keys.shape[:2]
+        own, trunk = (num_rows, kv_heads, blocks_up(capacity)), (num_rows, kv_heads, blocks_up(prompt))
+        self._own = [t.new_empty((layers, *own, t.shape[3])) for t in (like.keys, like.values)]
+        self._trunk = [t.new_empty((layers, *trunk, t.shape[3])) for t in (like.keys, like.values)]
+        self._opened = 0  # columns of branches that have been zeroed: 0 · NaN is not zero
+        self._length_R = torch.zeros(num_rows, dtype=torch.long)
+        self._trunk_R = torch.zeros(num_rows, dtype=torch.long)
+        self._trunk_length_T = torch.zeros(num_rows, dtype=torch.long)
+        self._sharing: _Sharing | None = None
+        self.num_idle = 0  # places in the attention of all steps that held no branch
 
-    def put(self, row: int, layers: tuple[LayerState, ...]) -> None:
-        """Start a row from the state a prompt left behind."""
-        length = layers[0].keys.shape[2]
-        self._columns.open(blocks_up(length), self._layers)
-        for mine, theirs in zip(self._layers, layers, strict=True):
-            mine.keys[row, :, :length] = theirs.keys[0]
-            mine.values[row, :, :length] = theirs.values[0]
-        self._length_B[row] = length
+    def put_trunk(self, trunk: int, prompt: Prefilled) -> None:
+        """Lay down a prompt's keys and values."""
+        for table, source in zip(self._trunk, (prompt.keys, prompt.values), strict=True):
+            table[:, trunk, :, : prompt.length] = source
+            table[:, trunk, :, prompt.length :] = 0
+        self._trunk_length_T[trunk] = prompt.length
+        self._sharing = None
 
-    def clear(self, row: int) -> None:
-        """Free a row. It goes on stepping as a dummy at column 0 until it is put to use."""
-        self._length_B[row] = 0
+    def start(self, row: int, trunk: int) -> None:
+        """A branch without tokens above a trunk."""
+        self._length_R[row], self._trunk_R[row] = 0, trunk
+        self._sharing = None
 
-    def step(self, tokens_B: Tensor, is_active_B: Tensor) -> Tensor:
-        """[B, V] logits after appending one token to every active row."""
-        self._columns.position_B = self._length_B
-        used = blocks_up(int(self._length_B.max()) + 1)
-        self._columns.open(used, self._layers)
-        self._columns.used = used
-        reach = torch.arange(used, device=self._length_B.device)[None, :] <= self._length_B[:, None]
-        mask = additive(reach, self._model.dtype)[:, None, None, :]
-        logits = self._model(tokens_B[:, None], self._length_B[:, None], mask, keep=1, cache=self._cache)
-        self._length_B = self._length_B + is_active_B.long()
-        return logits[:, -1]
+    def copy(self, source: int, target: int) -> None:
+        """Let a branch be what another is."""
+        length = int(self._length_R[source])
+        for table in self._own:
+            table[:, target, :, :length] = table[:, source, :, :length]
+        self._length_R[target], self._trunk_R[target] = length, self._trunk_R[source]
+        self._sharing = None
+
+    def step(self, tokens_R: Tensor) -> Tensor:
+        """[R, V] logits after appending one token to each of the first R branches."""
+        num_rows, device = len(tokens_R), self._model.device
+        length_R, trunk_R = self._length_R[:num_rows], self._trunk_R[:num_rows]
+        if self._sharing is None or self._sharing.num_rows != num_rows:
+            self._sharing = _Sharing.of(trunk_R, self._trunk_length_T, like=self._own[0])
+        used = blocks_up(int(length_R.max()) + 1)
+        self._open(used)
+        position_R = length_R.to(device)
+        reach = torch.arange(used, device=device) <= position_R[:, None]
+        attend = _Step(
+            own=[table[:, :num_rows] for table in self._own],
+            trunk=self._trunk,
+            sharing=self._sharing,
+            position_R=position_R,
+            sees_RL=additive(reach, self._model.dtype),
+        )
+        depth_R = (self._trunk_length_T[trunk_R] + length_R).to(device)
+        logits = self._model.logits(tokens_R.to(device), depth_R, attend, keep=torch.arange(num_rows, device=device))
+        self._length_R[:num_rows] += 1
+        self.num_idle += self._sharing.rows_TM.numel() - num_rows
+        return logits
+
+    def _open(self, used: int) -> None:
+        if used > self._opened:
+            for table in self._own:
+                table[:, :, :, self._opened : used] = 0
+            self._opened = used
 
 
-class _Columns:
-    """Which columns of the tile are in use; shared by its layers."""
+@dataclass(frozen=True, kw_only=True)
+class _Sharing:
+    """Which branches grow from which trunk."""
 
-    def __init__(self, *, device: torch.device, num_rows: int) -> None:
-        self.row_B = torch.arange(num_rows, device=device)
-        self.position_B = torch.zeros(num_rows, dtype=torch.long, device=device)
-        self.used = 0
-        self._opened = 0
+    rows_TM: Tensor  # [T, M] the branches of the first T trunks, M the most; padded with branch 0
+    place_R: Tensor  # [R] where a branch stands in `rows_TM` flattened
+    sees_RP: Tensor  # [R, P] 0 or −inf over trunk columns
+    num_rows: int
 
-    def open(self, length: int, layers: list["_TileLayer"]) -> None:
-        """Zero columns before their first use: an unwritten column has weight zero, and 0 · NaN is not zero."""
-        if length <= self._opened:
-            return
-        for layer in layers:
-            layer.keys[:, :, self._opened : length] = 0
-            layer.values[:, :, self._opened : length] = 0
-        self._opened = length
+    @classmethod
+    def of(cls, trunk_R: Tensor, trunk_length_T: Tensor, *, like: Tensor) -> "_Sharing":
+        members = [torch.nonzero(trunk_R == t)[:, 0] for t in range(int(trunk_R.max()) + 1)]
+        most = max(map(len, members))
+        place_R = torch.empty_like(trunk_R)
+        for t, rows in enumerate(members):
+            place_R[rows] = t * most + torch.arange(len(rows))
+        length_R = trunk_length_T[trunk_R]
+        reach = torch.arange(blocks_up(int(length_R.max()))) < length_R[:, None]
+        return cls(
+            rows_TM=torch.stack([pad(rows, (0, most - len(rows))) for rows in members]).to(like.device),
+            place_R=place_R.to(like.device),
+            sees_RP=additive(reach.to(like.device), like.dtype),
+            num_rows=len(trunk_R),
+        )
 
 
-class _TileLayer(CacheLayerMixin):  # type: ignore[misc]
-    """One layer's keys and values; memory beyond the opened columns is reserved and not touched."""
+@dataclass(frozen=True, kw_only=True)
+class _Step:
+    """The attention of one decode step: see `attention` for what is computed, `_Sharing` for how it is shared."""
 
-    is_sliding = False
+    own: list[Tensor]  # keys and values of the branches, [layers, R, K, L, D]
+    trunk: list[Tensor]  # of the trunks, [layers, trunks, K, P, D]
+    sharing: _Sharing
+    position_R: Tensor  # [R] the column each branch writes
+    sees_RL: Tensor  # [R, L] 0 or −inf
 
-    def __init__(self, like: LayerState, columns: _Columns, capacity: int) -> None:
-        super().__init__()
-        self._columns = columns
-        num_rows = len(columns.row_B)
-        self.keys: Tensor = like.keys.new_empty((num_rows, like.keys.shape[1], capacity, like.keys.shape[3]))
-        self.values: Tensor = like.values.new_empty((num_rows, like.values.shape[1], capacity, like.values.shape[3]))
-        self.is_initialized = True
+    def __call__(self, layer: int, query_NHD: Tensor, key_NKD: Tensor, value_NKD: Tensor, scale: float) -> Tensor:
+        """[R, H, D]"""
+        rows = torch.arange(len(key_NKD), device=key_NKD.device)
+        for table, new in zip(self.own, (key_NKD, value_NKD), strict=True):
+            table[layer, rows, :, self.position_R] = new
+        shared, used, num_kv = self.sharing, self.sees_RL.shape[1], key_NKD.shape[1]
+        own_k, own_v = (table[layer, :, :, :used] for table in self.own)
+        num_trunks, in_use = len(shared.rows_TM), shared.sees_RP.shape[1]
+        trunk_k, trunk_v = (table[layer, :num_trunks, :, :in_use] for table in self.trunk)
+        q = (query_NHD * scale).view(len(rows), num_kv, -1, query_NHD.shape[2])
+        per_head = q.shape[2]
+        q = _enough_rows(q)
+        trunk_scores = self._by_row(self._by_trunk(q) @ trunk_k.transpose(-1, -2), q.shape[2])
+        scores = torch.cat([trunk_scores, q @ own_k.transpose(-1, -2)], -1)
+        sees = torch.cat([shared.sees_RP, self.sees_RL], -1)
+        weights = softmax(scores.add_(sees[:, None, None]))
+        trunk_mixed = self._by_row(self._by_trunk(weights[..., :in_use]) @ trunk_v, q.shape[2])
+        mixed = trunk_mixed + weights[..., in_use:] @ own_v
+        return mixed[:, :, :per_head].reshape(len(rows), query_NHD.shape[1], -1)
 
-    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """Nothing to do: the tile is allocated when it is made."""
+    def _by_trunk(self, x: Tensor) -> Tensor:
+        """[T, K, M·g, …] of [R, K, g, …]: the branches of one trunk as rows of one product."""
+        picked = x[self.sharing.rows_TM]  # [T, M, K, g, …]
+        return picked.transpose(1, 2).flatten(2, 3)
 
-    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Write one token per row at its own column; return all columns in use."""
-        where = self._columns
-        self.keys[where.row_B, :, where.position_B] = key_states[:, :, 0]
-        self.values[where.row_B, :, where.position_B] = value_states[:, :, 0]
-        return self.keys[:, :, : where.used], self.values[:, :, : where.used]
+    def _by_row(self, x: Tensor, per_head: int) -> Tensor:
+        """[R, K, g, …] of [T, K, M·g, …]."""
+        trunks, num_kv, _, width = x.shape
+        by_place = x.view(trunks, num_kv, -1, per_head, width).transpose(1, 2).flatten(0, 1)
+        return by_place[self.sharing.place_R]
 
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Length and offset of what is attended to."""
-        return self._columns.used, 0
 
-    def get_seq_length(self) -> int:
-        """Columns in use."""
-        return self._columns.used
-
-    def get_max_length(self) -> int:
-        """Columns reserved."""
-        return int(self.keys.shape[2])
+def _enough_rows(q: Tensor) -> Tensor:
+    missing = MIN_ROWS - q.shape[2]
+    return pad(q, (0, 0, 0, missing)) if missing > 0 else q

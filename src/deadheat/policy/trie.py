@@ -1,15 +1,14 @@
-"""Log-probabilities of many completions of one prompt, with every shared prefix computed once.
+"""Log-probabilities of many completions, with every shared prefix computed once.
 
-The completions of a group form a trie below their prompt. A node is a token in its context; the log-probability of a
-token is read from the logits of its parent. So only the prompt and the *inner* nodes are computed: nobody conditions on
-a leaf. One row of a batch holds one group:
+The completions of a group form a trie below their prompt, and the prompts of a pass form one too. A node is a token in
+its context; the log-probability of a token is read from the logits of its parent. So only the prompts and the *inner*
+nodes are computed: nobody conditions on a leaf. A pass is one row of columns without padding:
 
-    columns   [ last prompt token | inner nodes in order of creation | the other prompt tokens | padding ]
-    position  its depth from the prompt's start        mask  node i sees node j when j is i or an ancestor of i
+    columns   [ prompt tokens, a common head once | inner nodes of the first group | of the second | … ]
+    position  its depth from the prompt's start        a column sees its prompt and its own branch (see `attention`)
 
-Order within a row is free because positions and mask are explicit. The columns whose logits are needed come first, so
-the language-model head runs on them alone. Groups share a forward pass while (rows × longest row) fits the token
-budget; a group that does not fit is split by completions.
+Groups share a pass while their columns fit the token budget; a group that does not fit is split by completions.
+A token's log-probability has the same bits in every pass, and those it had when it was drawn.
 
 `logprobs_one_by_one` runs every completion as a sequence of its own: the slow twin, equal within 1e-4 in float32.
 """
@@ -23,8 +22,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from deadheat.errors import PromptTooLongError
-from deadheat.policy.forward import CausalModel, additive
-from deadheat.sampling.warp import is_plain, warped_logprobs
+from deadheat.policy.attention import Attend
+from deadheat.policy.forward import CausalModel
+from deadheat.policy.layout import Columns, Path
+from deadheat.policy.scores import TokenLogprobs, edge_logprobs
 from deadheat.types import SamplingParams
 
 ROOT = -1  # parent of a first token: the last token of the prompt
@@ -43,7 +44,7 @@ class LogprobsAccount:
     """What one call of `logprobs` computed."""
 
     num_computed: int  # tokens run: prompts and inner nodes
-    num_padded: int  # columns run for nothing, to make rows equally long
+    num_padded: int  # places in attention that held no token
     num_unshared: int  # tokens a pass per completion would have run
     num_passes: int  # forward passes
 
@@ -101,69 +102,129 @@ def build_trie(completions: Sequence[Sequence[int]]) -> Trie:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackedRow:
-    """One group laid out for a forward pass."""
+class Pass:
+    """Some groups laid out for one forward pass."""
 
     tokens_N: NDArray[np.int64]  # [N] per column
     positions_N: NDArray[np.int64]  # [N]
-    sees_NN: NDArray[np.bool_]  # [N, N] which columns a column attends to
-    num_kept: int  # leading columns whose logits are needed
-    edge_columns: tuple[int, ...]  # per node of the trie, the column of its parent
-    trie: Trie
+    paths: tuple[Path, ...]  # who sees whom: prompts first, then completions
+    trunks: tuple[Columns, ...]  # the columns of each prompt
+    edge_columns: tuple[int, ...]  # per node of every trie, the column of its parent
+    tries: tuple[Trie, ...]  # one per group
+
+    @property
+    def edge_tokens(self) -> tuple[int, ...]:
+        """Per node of every trie, its token."""
+        return tuple(token for trie in self.tries for token in trie.tokens)
 
 
-def pack_row(branches: Branches) -> PackedRow:
-    """Lay out one group.
+def lay_out(groups: Sequence[Branches]) -> Pass:
+    """Give every prompt token and inner node a column; a head that prompts have in common gets one.
 
     Example:
         Prompt 1 2, completions 5 6 and 5 7: token 5 is inner; 6 and 7 are leaves and are not run.
-        >>> row = pack_row(Branches(prompt_tokens=(1, 2), completions=((5, 6), (5, 7))))
-        >>> row.tokens_N.tolist(), row.positions_N.tolist(), row.edge_columns
-        ([2, 5, 1], [1, 2, 0], (0, 1, 1))
-        >>> row.sees_NN.astype(int).tolist()
-        [[1, 0, 1], [1, 1, 1], [0, 0, 1]]
+        >>> laid = lay_out([Branches(prompt_tokens=(1, 2), completions=((5, 6), (5, 7)))])
+        >>> laid.tokens_N.tolist(), laid.positions_N.tolist(), laid.edge_columns
+        ([1, 2, 5], [0, 1, 2], (1, 2, 2))
     """
-    trie, prompt = build_trie(branches.completions), branches.prompt_tokens
-    inner, head = trie.inner, len(branches.prompt_tokens) - 1
-    column = {ROOT: 0} | {node: 1 + i for i, node in enumerate(inner)}
-    num_kept = 1 + len(inner)
-    size = num_kept + head
-    sees_NN = np.zeros((size, size), dtype=bool)
-    sees_NN[num_kept:, num_kept:] = np.tri(head, dtype=bool)
-    sees_NN[0, num_kept:] = True
-    sees_NN[0, 0] = True
-    for node in inner:
-        sees_NN[column[node]] = sees_NN[column[trie.parents[node]]]
-        sees_NN[column[node], column[node]] = True
-    return PackedRow(
-        tokens_N=np.array([prompt[-1], *(trie.tokens[n] for n in inner), *prompt[:-1]], dtype=np.int64),
-        positions_N=np.array([head, *(head + 1 + trie.depths[n] for n in inner), *range(head)], dtype=np.int64),
-        sees_NN=sees_NN,
-        num_kept=num_kept,
-        edge_columns=tuple(column[parent] for parent in trie.parents),
-        trie=trie,
+    numbers = {prompt: i for i, prompt in enumerate(dict.fromkeys(b.prompt_tokens for b in groups))}
+    prompts = build_trie(list(numbers))
+    trunks = tuple(np.array(path, dtype=np.int64) for path in prompts.paths)
+    tokens, positions = list(prompts.tokens), list(prompts.depths)
+    paths = [*_asking(trunks, None)]
+    edges: list[int] = []
+    tries = tuple(build_trie(branches.completions) for branches in groups)
+    for branches, trie in zip(groups, tries, strict=True):
+        number = numbers[branches.prompt_tokens]
+        column = {ROOT: int(trunks[number][-1])} | {node: len(tokens) + i for i, node in enumerate(trie.inner)}
+        tokens += [trie.tokens[node] for node in trie.inner]
+        positions += [len(branches.prompt_tokens) + trie.depths[node] for node in trie.inner]
+        inner_paths = [np.array([column[n] for n in path if n in column], dtype=np.int64) for path in trie.paths]
+        paths += _asking(inner_paths, number)
+        edges += [column[parent] for parent in trie.parents]
+    return Pass(
+        tokens_N=np.array(tokens, dtype=np.int64),
+        positions_N=np.array(positions, dtype=np.int64),
+        paths=tuple(paths),
+        trunks=trunks,
+        edge_columns=tuple(edges),
+        tries=tries,
     )
+
+
+def _asking(paths: Sequence[Columns], trunk: int | None) -> Iterator[Path]:
+    """Paths with the columns each is the first to hold: columns are numbered as the paths are walked."""
+    newest = -1
+    for columns in paths:
+        first = int(np.searchsorted(columns, newest, side="right"))
+        if first < len(columns):
+            yield Path(columns=columns, first=first, trunk=trunk)
+            newest = int(columns[-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredPiece:
+    """Consecutive completions of one group."""
+
+    group: int  # which group
+    first: int  # its first completion here
+    logprobs: list[Tensor]  # [T] per completion
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredPass:
+    """What one forward pass gave."""
+
+    pieces: list[ScoredPiece]
+    num_computed: int  # columns run
+    num_padded: int  # places in attention that held no token
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Piece:
+    """A group, or as many of its completions as the budget allows."""
+
+    group: int
+    first: int
+    branches: Branches
+
+
+def score_passes(
+    model: CausalModel, groups: Sequence[Branches], *, sampling: SamplingParams | None, max_tokens: int
+) -> Iterator[ScoredPass]:
+    """One pass after another, so that whoever takes gradients can let go of each before the next is computed."""
+    _check(groups, model.context_length)
+    pieces = [
+        piece
+        for g, branches in enumerate(groups)
+        for piece in _split(_Piece(group=g, first=0, branches=branches), max_tokens)
+    ]
+    for batch in _batches(pieces, max_tokens):
+        laid = lay_out([piece.branches for piece in batch])
+        attend = model.path_pass(laid.paths, laid.trunks)
+        scored = [
+            ScoredPiece(group=piece.group, first=piece.first, logprobs=logprobs)
+            for piece, logprobs in zip(batch, _score(model, laid, attend, sampling), strict=True)
+        ]
+        yield ScoredPass(pieces=scored, num_computed=len(laid.tokens_N), num_padded=attend.num_idle)
 
 
 def trie_logprobs(
     model: CausalModel, groups: Sequence[Branches], *, sampling: SamplingParams | None, max_tokens: int
 ) -> Scored:
     """Log-probabilities of every completion's tokens, plain or warped by `sampling`."""
-    _check(groups, model.context_length)
-    pieces = [piece for g, branches in enumerate(groups) for piece in _split(g, branches, max_tokens)]
     found: list[list[Tensor]] = [[] for _ in groups]
-    num_passes, num_computed, num_columns = 0, 0, 0
-    for batch in _batches(pieces, max_tokens):
-        rows = [row for _, row in batch]
-        for (g, _), logprobs in zip(batch, _score(model, rows, sampling), strict=True):
-            found[g] += logprobs
+    num_passes = num_computed = num_padded = 0
+    for scored in score_passes(model, groups, sampling=sampling, max_tokens=max_tokens):
+        for piece in scored.pieces:
+            found[piece.group] += piece.logprobs
         num_passes += 1
-        num_computed += sum(len(row.tokens_N) for row in rows)
-        num_columns += len(rows) * max(len(row.tokens_N) for row in rows)
+        num_computed += scored.num_computed
+        num_padded += scored.num_padded
     account = LogprobsAccount(
         num_computed=num_computed,
-        num_padded=num_columns - num_computed,
-        num_unshared=sum(_unshared(branches) for branches in groups),
+        num_padded=num_padded,
+        num_unshared=sum(num_unshared(b) for b in groups),
         num_passes=num_passes,
     )
     return Scored(logprobs=found, account=account)
@@ -172,7 +233,7 @@ def trie_logprobs(
 def logprobs_one_by_one(
     model: CausalModel, groups: Sequence[Branches], *, sampling: SamplingParams | None
 ) -> list[list[Tensor]]:
-    """Every completion as a sequence of its own: the slow twin of `trie_logprobs`."""
+    """Every completion as a sequence of its own, through the model's usual call: the slow twin of `trie_logprobs`."""
     _check(groups, model.context_length)
     return [[_alone(model, b.prompt_tokens, completion, sampling) for completion in b.completions] for b in groups]
 
@@ -183,11 +244,9 @@ def _alone(
     if not completion:
         return torch.zeros(0, device=model.device)
     ids = torch.tensor([[*prompt, *completion[:-1]]], device=model.device)
-    positions = torch.arange(ids.shape[1], device=model.device)[None]
-    causal = additive(positions[0][None, :] <= positions[0][:, None], model.dtype)[None, None]
-    logits = model(ids, positions, causal, keep=len(completion))
+    logits = model.module(input_ids=ids, use_cache=False, logits_to_keep=len(completion)).logits
     columns = torch.arange(len(completion), device=model.device)
-    return _at(logits[0], columns, torch.tensor(completion, device=model.device), sampling)
+    return edge_logprobs(logits[0], columns, torch.tensor(completion, device=model.device), sampling)
 
 
 def _check(groups: Sequence[Branches], context_length: int) -> None:
@@ -202,58 +261,65 @@ def _check(groups: Sequence[Branches], context_length: int) -> None:
             )
 
 
-def _unshared(branches: Branches) -> int:
+def num_unshared(branches: Branches) -> int:
+    """Tokens that a pass per completion would run."""
     return sum(len(branches.prompt_tokens) + len(c) - 1 for c in branches.completions if c)
 
 
-def _split(group: int, branches: Branches, max_tokens: int) -> Iterator[tuple[int, PackedRow]]:
-    """The group as one row, or as rows of fewer completions where it exceeds the budget."""
-    row = pack_row(branches)
-    if len(row.tokens_N) <= max_tokens or len(branches.completions) <= 1:
-        yield group, row
+def _split(piece: _Piece, max_tokens: int) -> Iterator[_Piece]:
+    """The group whole, or in parts of fewer completions where it exceeds the budget."""
+    branches, first = piece.branches, piece.first
+    size = len(branches.prompt_tokens) + len(build_trie(branches.completions).inner)
+    if size <= max_tokens or len(branches.completions) <= 1:
+        yield piece
         return
     half = len(branches.completions) // 2
-    for part in (branches.completions[:half], branches.completions[half:]):
-        yield from _split(group, Branches(prompt_tokens=branches.prompt_tokens, completions=part), max_tokens)
+    for start, part in ((first, branches.completions[:half]), (first + half, branches.completions[half:])):
+        half_piece = Branches(prompt_tokens=branches.prompt_tokens, completions=part)
+        yield from _split(_Piece(group=piece.group, first=start, branches=half_piece), max_tokens)
 
 
-def _batches(pieces: Sequence[tuple[int, PackedRow]], max_tokens: int) -> Iterator[list[tuple[int, PackedRow]]]:
-    """Consecutive rows while rows × longest fits the budget: a group's pieces stay in the order of its completions."""
-    batch: list[tuple[int, PackedRow]] = []
+def _batches(pieces: Sequence[_Piece], max_tokens: int) -> Iterator[list[_Piece]]:
+    """Consecutive pieces while their columns fit the budget, what prompts have in common counted once."""
+    batch: list[_Piece] = []
+    used = 0
     for piece in pieces:
-        longest = max(len(row.tokens_N) for _, row in [*batch, piece])
-        if batch and longest * (len(batch) + 1) > max_tokens:
+        prompt = piece.branches.prompt_tokens
+        own = len(prompt) + len(build_trie(piece.branches.completions).inner)
+        shared = max((_num_common(prompt, other.branches.prompt_tokens) for other in batch), default=0)
+        if batch and used + own - shared > max_tokens:
             yield batch
-            batch = []
+            batch, used, shared = [], 0, 0
         batch.append(piece)
+        used += own - shared
     if batch:
         yield batch
 
 
-def _score(model: CausalModel, rows: Sequence[PackedRow], sampling: SamplingParams | None) -> list[list[Tensor]]:
-    """One forward pass over padded rows; per row and completion, its log-probabilities."""
-    size, num_kept = max(len(row.tokens_N) for row in rows), max(row.num_kept for row in rows)
-    ids = np.zeros((len(rows), size), dtype=np.int64)
-    positions = np.zeros((len(rows), size), dtype=np.int64)
-    sees = np.zeros((len(rows), 1, size, size), dtype=bool)
-    sees[:, :, np.arange(size), np.arange(size)] = True  # padding sees itself: a softmax over nothing is not a number
-    for r, row in enumerate(rows):
-        used = len(row.tokens_N)
-        ids[r, :used], positions[r, :used], sees[r, 0, :used, :used] = row.tokens_N, row.positions_N, row.sees_NN
-    on_device = [torch.from_numpy(array).to(model.device) for array in (ids, positions, sees)]
-    keep = torch.arange(num_kept, device=model.device)
-    logits = model(on_device[0], on_device[1], additive(on_device[2], model.dtype), keep=keep)
-    columns = [r * num_kept + column for r, row in enumerate(rows) for column in row.edge_columns]
-    tokens = [token for row in rows for token in row.trie.tokens]
-    index = torch.tensor([columns, tokens], dtype=torch.long, device=model.device)
-    edges = _at(logits.flatten(0, 1), index[0], index[1], sampling)
-    per_row = torch.split(edges, [len(row.trie.tokens) for row in rows])
-    return [[nodes[list(path)] for path in row.trie.paths] for nodes, row in zip(per_row, rows, strict=True)]
+def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Length of the common head.
+
+    Example:
+        >>> _num_common((1, 2, 3), (1, 2, 4))
+        2
+    """
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _at(logits_CV: Tensor, columns_E: Tensor, tokens_E: Tensor, sampling: SamplingParams | None) -> Tensor:
-    """[E] log-probability of each token at its column."""
-    if sampling is not None and not is_plain(sampling):
-        return warped_logprobs(logits_CV, sampling)[columns_E, tokens_E]
-    logits_CV = logits_CV if logits_CV.dtype == torch.float64 else logits_CV.float()
-    return logits_CV[columns_E, tokens_E] - torch.logsumexp(logits_CV, dim=-1)[columns_E]
+def _score(model: CausalModel, laid: Pass, attend: Attend, sampling: SamplingParams | None) -> list[list[Tensor]]:
+    """One forward pass; per group and completion, its log-probabilities."""
+    kept, place = np.unique(np.array(laid.edge_columns, dtype=np.int64), return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    arrays = (laid.tokens_N, laid.positions_N, kept, place[order], np.array(laid.edge_tokens, dtype=np.int64)[order])
+    ids, positions, keep, columns_E, tokens_E = (torch.from_numpy(a).to(model.device) for a in arrays)
+    weight = model.head_weight
+    if len(kept) == 0:
+        found_E = torch.zeros(0, device=model.device)
+    elif weight is None:
+        found_E = edge_logprobs(model.logits(ids, positions, attend, keep=keep), columns_E, tokens_E, sampling)
+    else:
+        states = model.states(ids, positions, attend, keep=keep)
+        found_E = TokenLogprobs.apply(states, columns_E, tokens_E, model.head, weight, sampling)  # type: ignore[no-untyped-call]
+    by_node = found_E[torch.from_numpy(np.argsort(order)).to(model.device)]
+    per_group = torch.split(by_node, [len(trie.tokens) for trie in laid.tries])
+    return [[nodes[list(path)] for path in trie.paths] for nodes, trie in zip(per_group, laid.tries, strict=True)]
