@@ -72,6 +72,11 @@ def test_grades_decide_what_a_tie_is_called():
     assert [kind.estimate for kind in (seen.all_right, seen.all_wrong, seen.tied_other)] == [1 / 3] * 3
 
 
+def test_a_grade_that_is_not_a_number_is_no_grade():
+    seen = counted(rewards=[[1, 1], [1, 1]], correct=np.array([[1.0, 1.0], [1.0, np.nan]]))
+    assert (seen.all_right.estimate, seen.tied_other.estimate) == (1 / 2, 1 / 2)
+
+
 def test_a_group_of_one_is_a_draw_and_no_group():
     seen = counted(rewards=[[1], [1, 0]])
     assert (seen.shut_rate.n, seen.shut_rate.estimate) == (1, 0)
@@ -163,6 +168,9 @@ def test_other_draws_than_training_are_not_counted():
         ({"rewards": [[1, 0], 1]}, "row 1 of the rewards is a number among lists"),
         ({"rewards": [[1, "x"]]}, "reward 1 is 'x'; wanted a number, or None"),
         ({"rewards": "10"}, "rewards is str '10'; wanted a list"),
+        ({"rewards": [[1, 0]], "correct": [[True, 0.5]]}, "correct 1 is 0.5; wanted True, False, 1, 0, or None"),
+        ({"rewards": [[1, 0]], "correct": [["no", 1]]}, "correct 0 is 'no'"),
+        ({"rewards": [[1, 0]], "lengths": [[2, 2.5]]}, "length 1 is 2.5; wanted a whole number of tokens"),
         ({"rewards": [[1, 0]], "lengths": [3]}, "lengths has 1 values for 2 rewards"),
         ({"rewards": [[1, 0]], "parts": {"style": [1, 2, 3]}}, r"parts\['style'\] has 3 values for 2 rewards"),
     ],

@@ -67,6 +67,11 @@ def test_every_column_that_was_given_comes_back(tmp_path):
     assert rows["problem_id"] == [digest[:16] for digest in rows["problem_digest"]]
 
 
+def test_one_prompt_for_a_nested_group_is_the_prompt_of_all_its_rollouts(tmp_path):
+    watched(tmp_path, [GroupBatch(step=1, rewards=[[1, 0], [1, 1, 0]], prompts=["one", "two"])])
+    assert read(tmp_path).rows.collect()["prompt"].to_list() == ["one"] * 2 + ["two"] * 3
+
+
 def test_columns_that_were_not_given_are_absent(tmp_path):
     watched(tmp_path, [GroupBatch(step=1, rewards=[[1, 0]])])
     assert not {"arm", "correct", "length", "stop", "completion", "prompt", "advantage"} & set(read(tmp_path).columns)

@@ -91,9 +91,9 @@ def flattened(batch: GroupBatch, *, cap: int | None) -> Rollouts:
         rewards_B=rewards_B,
         members=members,
         names=names,
-        correct=_booleans(column("correct", batch.correct)),
+        correct=_booleans("correct", column("correct", batch.correct)),
         lengths=lengths,
-        capped=_capped(_booleans(column("capped", batch.capped)), lengths, cap),
+        capped=_capped(_booleans("capped", column("capped", batch.capped)), lengths, cap),
         completions=_texts(column("completions", batch.completions)),
         token_ids=tokens,
         prompts=_prompts(batch, len(flat), sizes),
@@ -188,8 +188,16 @@ def _numbers(values: list[Any]) -> tuple[float | None, ...]:
     return tuple(None if math.isnan(value) else value for value in found)
 
 
-def _booleans(values: list[Any] | None) -> tuple[bool | None, ...] | None:
-    return None if values is None else tuple(None if value is None else bool(value) for value in values)
+def _booleans(name: str, values: list[Any] | None) -> tuple[bool | None, ...] | None:
+    return None if values is None else tuple(_boolean(name, row, value) for row, value in enumerate(values))
+
+
+def _boolean(name: str, row: int, value: Any) -> bool | None:
+    if value is None or value != value:
+        return None
+    if value not in (0, 1):
+        raise StatsError(f"{name} {row} is {value!r}; wanted True, False, 1, 0, or None where it is not known")
+    return bool(value)
 
 
 def _texts(values: list[Any] | None) -> tuple[str | None, ...] | None:
@@ -198,8 +206,16 @@ def _texts(values: list[Any] | None) -> tuple[str | None, ...] | None:
 
 def _lengths(given: list[Any] | None, tokens: tuple[tuple[int, ...], ...] | None) -> tuple[int | None, ...] | None:
     if given is not None:
-        return tuple(None if value is None else int(value) for value in given)
+        return tuple(_length(row, value) for row, value in enumerate(given))
     return None if tokens is None else tuple(map(len, tokens))
+
+
+def _length(row: int, value: Any) -> int | None:
+    if value is None or value != value:
+        return None
+    if isinstance(value, str) or value < 0 or int(value) != value:
+        raise StatsError(f"length {row} is {value!r}; wanted a whole number of tokens, or None where it is not known")
+    return int(value)
 
 
 def _capped(

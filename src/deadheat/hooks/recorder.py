@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import polars as pl
@@ -54,9 +55,10 @@ class Recorder:
             _set_aside(self._folder, rows)
             self._begun = True
         stem = f"{rows.purpose.value}-{rows.step:06d}"
-        batch = sum(1 for _ in self._folder.glob(f"{stem}-*.parquet"))
-        path = self._folder / f"{stem}-{batch:03d}.parquet"
-        write_table(path, rollout_rows(rows, kinds, place=f"{stem}-{batch:03d}", labels=self._labels))
+        names = (f"{stem}-{batch:03d}" for batch in count())
+        place = next(name for name in names if not (self._folder / f"{name}.parquet").exists())
+        path = self._folder / f"{place}.parquet"
+        write_table(path, rollout_rows(rows, kinds, place=place, labels=self._labels))
         return path
 
     def close(self) -> None:
