@@ -78,11 +78,11 @@ def test_a_row_says_whether_its_target_was_met(peers):
         return rows.Row(name="", ours=ours, theirs=theirs, num_tokens=64, target=target, same="").verdict()
 
     # Time 9/2 = 4.5 in our favour; memory 2/5 = 0.4; ours takes 2/9 = 0.22 of their time.
-    assert verdict(rows.Target(of="seconds", at_least=5.0)) == "target: time at least 5x, missed"
-    assert verdict(rows.Target(of="seconds", at_least=4.5)) == "target: time at least 4.5x, met"
-    assert verdict(rows.Target(of="peak_gib", at_most=0.5)) == "target: peak memory at most 0.5x, met"
-    assert verdict(rows.Target(of="peak_gib", at_most=0.3)) == "target: peak memory at most 0.3x, missed"
-    assert verdict(rows.Target(of="seconds", at_most=0.2)) == "target: time at most 0.2x, missed"
+    assert verdict(rows.Target(of="seconds", at_least=5.0)) == "target: time theirs/ours at least 5x, missed"
+    assert verdict(rows.Target(of="seconds", at_least=4.5)) == "target: time theirs/ours at least 4.5x, met"
+    assert verdict(rows.Target(of="peak_gib", at_most=0.5)) == "target: peak memory ours/theirs at most 0.5x, met"
+    assert verdict(rows.Target(of="peak_gib", at_most=0.3)) == "target: peak memory ours/theirs at most 0.3x, missed"
+    assert verdict(rows.Target(of="seconds", at_most=0.2)) == "target: time ours/theirs at most 0.2x, missed"
     assert verdict(None) == "as measured"
 
 

@@ -62,13 +62,13 @@ class Row:
         """The target, and whether it was met."""
         if self.target is None:
             return "as measured"
+        what = "peak memory" if self.target.of == "peak_gib" else "time"
         if self.target.at_least is not None:
-            met, wanted = self.seconds_ratio >= self.target.at_least, f"at least {self.target.at_least:g}x"
+            met, wanted = self.seconds_ratio >= self.target.at_least, f"theirs/ours at least {self.target.at_least:g}x"
         else:
             assert self.target.at_most is not None
             ratio = self.memory_ratio if self.target.of == "peak_gib" else 1 / self.seconds_ratio
-            met, wanted = ratio <= self.target.at_most, f"at most {self.target.at_most:g}x"
-        what = "peak memory" if self.target.of == "peak_gib" else "time"
+            met, wanted = ratio <= self.target.at_most, f"ours/theirs at most {self.target.at_most:g}x"
         return f"target: {what} {wanted}, {'met' if met else 'missed'}"
 
     def lines(self) -> list[str]:
@@ -77,8 +77,8 @@ class Row:
         return [
             self.name,
             *(f"  {side_line(side, self.num_tokens)}" for side in (self.ours, self.theirs)),
-            f"  time {self.seconds_ratio:.2f}x (turn by turn {min(ratios):.2f} to {max(ratios):.2f}), "
-            f"peak memory {self.memory_ratio:.2f}x; {self.verdict()}",
+            f"  time theirs/ours {self.seconds_ratio:.2f}x (turn by turn {min(ratios):.2f} to {max(ratios):.2f}), "
+            f"peak memory ours/theirs {self.memory_ratio:.2f}x; {self.verdict()}",
             f"  same computation: {self.same}",
         ]
 
