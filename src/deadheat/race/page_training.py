@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from deadheat.race.config import RaceConfig
 from deadheat.race.screen import share_words
 from deadheat.race.tables import RunData
 from deadheat.race.verdict import RaceVerdict
@@ -23,7 +24,9 @@ from deadheat.reports.figures import (
 from deadheat.reports.formats import format_count, format_quantity, format_seconds
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Column, Table
+from deadheat.rollouts import Drawing
 from deadheat.stats import wilson
+from deadheat.train import RolloutConfig
 
 _NUMBER = Align.NUMBER
 
@@ -102,9 +105,55 @@ def _gate_words(runs: Sequence[RunData]) -> str:
     for arm in dict.fromkeys(run.identity.arm for run in runs):
         records = [r for run in runs if run.identity.arm == arm for r in run.steps]
         groups, live = sum(r.num_groups for r in records), sum(r.num_live for r in records)
-        shut = wilson(groups - live, groups)
-        words.append(f"{arm} {share_words(shut)} groups tied")
+        tied = f"{share_words(wilson(groups - live, groups))} groups tied" if groups else "no group was learned from"
+        words.append(f"{arm} {tied}")
     return "; ".join(words)
+
+
+def drawing_section(race: RaceConfig, runs: Sequence[RunData]) -> list[Section]:
+    """What was drawn for the groups that were learned from; nothing where every arm draws flat groups."""
+    if all(arm.rollouts.drawing is Drawing.FLAT for arm in race.arms.values()):
+        return []
+    columns = (
+        Column(heading="arm"),
+        Column(heading="drawing"),
+        Column(heading="seed", align=_NUMBER),
+        Column(heading="problems never mixed", unit="[95%]", align=_NUMBER),
+        Column(heading="groups drawn", align=_NUMBER),
+        Column(heading="learned from", unit="groups", align=_NUMBER),
+        Column(heading="live", unit="groups", align=_NUMBER),
+        Column(heading="calls", unit="per step", align=_NUMBER),
+        Column(heading="generated", unit="tokens", align=_NUMBER),
+        Column(heading="not kept", unit="tokens", align=_NUMBER),
+    )
+    table = Table(
+        columns=columns,
+        rows=tuple(_drawing_row(race.arms[run.identity.arm].rollouts, run) for run in runs if run.steps),
+        caption=(
+            "A problem never mixes when every one of its draws of a step agrees: dynamic drawing drops it, adaptive drawing "
+            "gives it up and keeps a tied group. Groups drawn are draws of group_size, learned from or not; calls of "
+            "generation of one step follow each other. The gate above is that of the groups learned from."
+        ),
+        sortable=True,
+    )
+    return [Section(heading="What was drawn", blocks=(table,))]
+
+
+def _drawing_row(config: RolloutConfig, run: RunData) -> tuple[str, ...]:
+    problems = sum(r.num_problems for r in run.steps)
+    drawing = f"adaptive, {config.keep}" if config.drawing is Drawing.ADAPTIVE else config.drawing.value
+    return (
+        run.identity.arm,
+        drawing,
+        str(run.identity.seed),
+        share_words(wilson(sum(r.num_never_mixed for r in run.steps), problems)),
+        f"{sum(r.num_groups_drawn for r in run.steps):,}",
+        f"{sum(r.num_groups for r in run.steps):,}",
+        f"{sum(r.num_live for r in run.steps):,}",
+        f"{sum(r.num_rounds for r in run.steps) / len(run.steps):.1f}",
+        f"{sum(r.tokens_generated for r in run.steps):,}",
+        f"{sum(r.tokens_not_kept for r in run.steps):,}",
+    )
 
 
 def cost_section(verdict: RaceVerdict, runs: Sequence[RunData], seconds: float) -> Section:

@@ -1,7 +1,7 @@
 """One run from config to archive: loss, stepping, the loop, checkpoints, convergence."""
 
 from deadheat.train.assign import assign_credit
-from deadheat.train.config import RunConfig, Section
+from deadheat.train.config import RolloutConfig, RunConfig, Section
 from deadheat.train.convergence import Ending
 from deadheat.train.drawing import drawing_rewards, uncredited
 from deadheat.train.ledger import StepRecord, read_steps
@@ -18,6 +18,7 @@ __all__ = [
     "Observer",
     "Outcome",
     "Progress",
+    "RolloutConfig",
     "RunConfig",
     "RunIdentity",
     "Section",
