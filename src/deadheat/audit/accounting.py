@@ -8,14 +8,17 @@
 
 Conservation: 0 ≤ prefix ≤ length; as many token ids and log-probs as tokens; the branches of a pair agree on their
 prefix. What breaks it is listed. An absorbing leaf (prefix = length) is generated once and counted twice in `unshared`,
-which is the point of the two columns.
+which is the point of the two columns. Where a run folder was read, its step ledger is held against the rows too
+(`audit/conservation.py`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
+from deadheat.audit.conservation import LedgerCheck, check_ledgers
 from deadheat.audit.counts import Counts, counted
 from deadheat.audit.records import AuditOptions, AuditRecord
 from deadheat.audit.table import GROUP, columns_of, is_live, main_score, number, score_columns
@@ -64,6 +67,12 @@ class Accounting(AuditRecord):
     steps: tuple[TokenAccount, ...]  # by purpose, arm and step
     violations: tuple[Violation, ...]
     num_violations: int
+    ledger: LedgerCheck | None = None  # of a run folder; None: what was read has no step ledger
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a step ledger contradicts itself or its rollouts."""
+        return self.ledger is not None and self.ledger.num_breaches > 0
 
     @property
     def sentence(self) -> str:
@@ -78,14 +87,18 @@ class Accounting(AuditRecord):
         )
         if t.flop_executed is not None:
             found += f"{format_quantity(t.flop_executed, 'FLOP')} (proxy); "
-        return found + (
-            f"{format_count(self.num_violations)} rows do not add up" if self.num_violations else "all rows add up"
-        )
+        found += f"{format_count(self.num_violations)} rows do not add up" if self.num_violations else "all rows add up"
+        return found if self.ledger is None else f"{found}; {self.ledger.sentence}"
 
 
 def accounting(rows: pl.LazyFrame, options: AuditOptions) -> Accounting:
     """Tokens of every step and arm, and what does not add up."""
     return read_accounting(count_accounting(rows), violations(rows), options)
+
+
+def with_ledger(found: Accounting, place: Path) -> Accounting:
+    """The record with what the step ledgers below `place` say, if there are any."""
+    return replace(found, ledger=check_ledgers(place))
 
 
 def count_accounting(rows: pl.LazyFrame) -> Counts:

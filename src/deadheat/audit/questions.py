@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
-from deadheat.archive import Archive, ReadReport
-from deadheat.audit.accounting import accounting
+from deadheat.archive import Archive, LogFormat, ReadReport
+from deadheat.audit.accounting import Accounting, accounting, with_ledger
 from deadheat.audit.caps import caps
 from deadheat.audit.clones import clones
 from deadheat.audit.cold import cold
@@ -169,9 +170,16 @@ def audit(
     for name in AUDITS:
         if name in wanted:
             observe(0, name)
-            found[name] = ask(name, archive, options)
+            found[name] = _beside(ask(name, archive, options), archive.report)
             observe(1, name)
     return AuditReport(read=archive.report, found=found, parts=_parts(archive, options, list(found), observe, ask))
+
+
+def _beside(record: AuditRecord, report: ReadReport) -> AuditRecord:
+    """The record with what only files beside the rollouts say: the step ledger of a run folder."""
+    if isinstance(record, Accounting) and report.format is LogFormat.OWN:
+        return with_ledger(record, Path(report.path))
+    return record
 
 
 def _parts(

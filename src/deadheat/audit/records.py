@@ -51,6 +51,11 @@ class AuditRecord(ABC):
     def sentence(self) -> str:
         """The finding in a sentence, with n and interval."""
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the log contradicts itself, so that none of its figures can be relied on."""
+        return False
+
     def _repr_html_(self) -> str:
         """The record in a notebook."""
         return draw_html(type(self).__name__, self.sentence, self)

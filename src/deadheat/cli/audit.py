@@ -68,6 +68,8 @@ def audit(
 ) -> None:
     """Ask a log of any trainer what its groups taught. Nothing is trained, and nothing is changed.
 
+    Ends with status 1 where the step ledger of a run folder does not add up.
+
     Examples:
 
         deadheat audit runs/addition
@@ -102,6 +104,8 @@ def audit(
         _print_json(report)
     else:
         _print(report, html)
+    if any(record.is_broken for record in report.answered.values()):
+        raise typer.Exit(1)
 
 
 def _asked(
