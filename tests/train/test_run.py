@@ -61,9 +61,9 @@ def test_a_run_draws_its_problems_records_every_attempt_and_touches_no_global_ge
     assert first.tokens_generated == rows["length"].sum()
     assert first.mean_length == pytest.approx(first.tokens_generated / 12)
     assert first.mean_raw_reward == pytest.approx(rows["raw_reward"].sum() / 12)
-    # Each distinct prompt is prefilled once, not once per attempt, and what all three have in common once: 66 characters
-    # of worked examples, of which 64 fill whole chunks of 16.
-    assert first.tokens_prefilled == rows.unique("problem_id")["prompt_length"].sum() - 2 * 64
+    # Each distinct prompt is prefilled once, not once per attempt, and what all three have in common once: the 66
+    # characters of worked examples.
+    assert first.tokens_prefilled == rows.unique("problem_id")["prompt_length"].sum() - 2 * 66
 
 
 def test_the_same_seed_is_the_same_run_and_another_seed_another(tmp_path: Path, run_config) -> None:

@@ -16,6 +16,7 @@ from deadheat.cli import (
     floor,
     forecast,
     ledger,
+    numerics,
     power,
     race,
     rescore,
@@ -40,6 +41,7 @@ app.command("census")(census.census)
 app.command("cold")(cold.cold)
 app.command("convert")(convert.convert)
 app.command("floor")(floor.floor)
+app.command("numerics")(numerics.numerics)
 app.command("power")(power.power)
 app.command("race")(race.race)
 app.command("rescore")(rescore.rescore)

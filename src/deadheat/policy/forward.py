@@ -17,7 +17,7 @@ from transformers.cache_utils import DynamicLayer
 from deadheat.errors import UnsupportedModelError
 from deadheat.policy.attention import ATTENTION, Attend, Chunk, PathAttention
 from deadheat.policy.layout import Columns, Path, attention_chunks
-from deadheat.policy.linear import make_invariant
+from deadheat.policy.linear import make_invariant, make_ordinary
 
 
 class CausalModel:
@@ -28,8 +28,7 @@ class CausalModel:
         self.config: Any = module.config
         _refuse_unsupported(module)
         module.set_attn_implementation(ATTENTION)  # type: ignore[operator]
-        if invariant:
-            make_invariant(module)
+        (make_invariant if invariant else make_ordinary)(module)
         self._checkpointing = checkpointing
         if checkpointing:
             module.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]

@@ -76,7 +76,7 @@ class RowLinear:
 
     def product(self, rows: Tensor) -> Tensor:
         """[N, in] to [N, out], without a gradient."""
-        if not _packs(rows):
+        if not packs(rows.device, rows.dtype):
             return _in_tiles(self._plain, rows)
         packed = self._laid_out()
         if not ignores_row_count(*self.weight.shape, torch.get_num_threads()):
@@ -159,6 +159,12 @@ def make_invariant(module: nn.Module) -> None:
         layer.forward = RowLinear(layer)
 
 
+def make_ordinary(module: nn.Module) -> None:
+    """Let every linear layer of a model run as the library runs it, in place."""
+    for layer in linear_layers(module):
+        layer.__dict__.pop("forward", None)
+
+
 @cache
 def ignores_row_count(num_out: int, num_in: int, num_threads: int) -> bool:
     """Whether a packed product of this shape gives a row the same bits however many rows there are (tried, see above)."""
@@ -173,8 +179,9 @@ def ignores_row_count(num_out: int, num_in: int, num_threads: int) -> bool:
     )
 
 
-def _packs(rows: Tensor) -> bool:
-    return rows.device.type == "cpu" and rows.dtype == torch.float32 and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+def packs(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether products here run on weights laid out once."""
+    return device.type == "cpu" and dtype == torch.float32 and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 
 
 def _packed_product(rows: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:

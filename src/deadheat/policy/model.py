@@ -72,6 +72,11 @@ class LanguageModel:
         return self._model.module
 
     @property
+    def model(self) -> CausalModel:
+        """The model as the engine calls it."""
+        return self._model
+
+    @property
     def adapter(self) -> AdapterConfig:
         """What of it is trained."""
         return self.config.adapter
