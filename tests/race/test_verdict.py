@@ -20,6 +20,12 @@ Grades = Sequence[bool | None]  # one item each; None: unscored
 
 RECORD = StepRecord(
     step=1,
+    num_problems=4,
+    num_never_mixed=0,
+    num_groups_drawn=4,
+    num_rollouts_drawn=16,
+    num_rounds=1,
+    tokens_not_kept=0,
     num_live=2,
     num_all_right=1,
     num_all_wrong=1,

@@ -1,7 +1,15 @@
 """Settings that contradict each other are refused with what to do."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
+
+from deadheat.train.assign import part_of
+from deadheat.train.config import CreditConfig
+from deadheat.types import Problem
 
 BACKWARD = {"zero_signal": "backward"}
 
@@ -37,3 +45,19 @@ def test_a_moving_cut_is_refused_where_two_states_of_the_model_are_compared(run_
     with pytest.raises(ValidationError, match=r"wanted update.scored_under = 'plain'"):
         run_config(update={**update, "scored_under": "warped"}, credit=BACKWARD, sampling=cut)
     run_config(update={**update, "scored_under": "plain"}, credit=BACKWARD, sampling=cut)
+
+
+def test_the_recipe_of_the_race_page_is_one(run_config) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "race-file.md").read_text(encoding="utf-8")
+    (recipe,) = (block for block in re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL) if "dual_clip" in block)
+    config = run_config(**tomllib.loads(recipe))
+    assert (config.update.clip_low, config.update.clip_high, config.update.dual_clip) == (0.2, 0.28, 10.0)
+    assert (config.update.loss, config.update.importance, config.credit.normalise_by) == ("token_mean", "token", "task")
+
+
+def test_a_group_is_normalised_with_those_of_its_task_or_column() -> None:
+    problem = Problem(
+        task="math", problem_id="7", prompt="?", reference="1", columns={"subject": "Algebra", "level": 3}
+    )
+    parts = [part_of(problem, CreditConfig(normalise_by=by)) for by in (None, "task", "subject", "level")]
+    assert parts == ["", "math", "Algebra", "3"]
