@@ -146,7 +146,8 @@ def open_cluster() -> Iterator[Cluster]:
         ray.init(log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise ClusterError(
-            f"Ray could not be reached or started ({error}). Set RAY_ADDRESS to a running cluster, or unset it"
+            f"Ray could not be reached or started ({error}). Set RAY_ADDRESS to a running cluster, or to local to "
+            "start one here; where the cluster asks for a token, give it as Ray's own documentation says"
         ) from error
     try:
         yield Cluster(ray)
