@@ -182,6 +182,49 @@ def test_a_step_towards_an_answer_makes_it_more_probable_and_the_other_less(
     assert after[1] < before[1] - 0.01
 
 
+def test_a_small_budget_bounds_what_a_pass_keeps_and_leaves_the_gradient(new_policy: Policies, lesson: Lessons) -> None:
+    batch = [lesson(index, ANSWERS, LIVE) for index in range(4)]
+    kept, columns, made = [], [], []
+    for budget in (4096, 100):
+        policy = new_policy()
+        policy.config = policy.config.model_copy(update={"max_update_tokens": budget})
+        largest = widest = 0
+        for scored in policy.score_passes([item.branches for item in batch]):
+            held = saved_tensors([t for p in scored.pieces for t in p.logprobs])
+            sizes = {t.data_ptr(): t.nbytes for t in held}
+            widest = max(widest, scored.num_computed)
+            largest = max(largest, sum(size for where, size in sizes.items() if where not in weights_at(policy)))
+        kept.append(largest)
+        columns.append(widest)
+        made.append(updater(policy, clip_norm=None))
+        assert made[-1].step(batch, step=1).tokens_backward > 100
+    assert columns[1] <= 100 < columns[0]
+    assert kept[1] / kept[0] == pytest.approx(columns[1] / columns[0], rel=0.1), (
+        "memory grows with the tokens of a pass"
+    )
+    for name, gradient in gradients(made[0]).items():
+        assert torch.allclose(gradient, gradients(made[1])[name], rtol=1e-3, atol=1e-5), name
+
+
+def weights_at(policy: LanguageModel) -> set[int]:
+    return {parameter.data_ptr() for parameter in policy.module.parameters()}
+
+
+def saved_tensors(outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Everything that the graph behind some tensors keeps for the way back."""
+    found, seen, stack = [], set(), [t.grad_fn for t in outputs]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        held = [getattr(node, name) for name in dir(node) if name.startswith("_saved_") or name == "saved_tensors"]
+        for value in held:
+            found += [t for t in (value if isinstance(value, tuple) else (value,)) if isinstance(t, torch.Tensor)]
+        stack += [parent for parent, _ in node.next_functions]
+    return found
+
+
 @pytest.mark.parametrize("advantage", [float("nan"), float("inf")])
 def test_a_number_that_is_not_finite_is_refused_before_the_weights_are_touched(
     new_policy: Policies, lesson: Lessons, advantage: float

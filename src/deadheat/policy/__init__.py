@@ -4,7 +4,7 @@ from deadheat.policy.adapters import AdapterConfig, load_adapter, save_adapter, 
 from deadheat.policy.engine import GenerateAccount
 from deadheat.policy.model import LanguageModel, PolicyConfig, load_policy
 from deadheat.policy.references import fetch_model
-from deadheat.policy.trie import Branches, LogprobsAccount
+from deadheat.policy.trie import Branches, LogprobsAccount, ScoredPass, ScoredPiece
 
 __all__ = [
     "AdapterConfig",
@@ -13,6 +13,8 @@ __all__ = [
     "LanguageModel",
     "LogprobsAccount",
     "PolicyConfig",
+    "ScoredPass",
+    "ScoredPiece",
     "fetch_model",
     "load_adapter",
     "load_policy",

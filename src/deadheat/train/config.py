@@ -121,7 +121,7 @@ class UpdateConfig(Section):
     adam_eps: float = Field(default=1e-8, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     clip_norm: float | None = Field(default=1.0, gt=0)  # None: no clipping
-    questions_per_pass: int = Field(default=1, ge=1)  # questions that share a forward and backward; the rest accumulate
+    questions_per_pass: int | None = Field(default=None, ge=1)  # that share a pass at most; None: as its tokens allow
 
     @model_validator(mode="after")
     def _ratio_where_needed(self) -> Self:

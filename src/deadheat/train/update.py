@@ -1,8 +1,9 @@
 """The optimiser steps of one batch of credited groups: skip what carries no signal, share what is common, record both sizes.
 
-Questions are passed forward and backward a few at a time and accumulate; the divisor is the whole batch's, so the number
-of questions per pass changes rounding only. With one question per pass (the default) a tied question adds exact zeros,
-and `zero_grad_step` gives the same bits as `backward`.
+Questions are passed forward and backward together as far as the token budget of a pass allows, and accumulate: a pass is
+let go before the next is computed, so the budget bounds the memory. The divisor is the whole batch's, so what shares a pass
+changes rounding only. Tied questions have passes of their own, which add exact zeros: `zero_grad_step` gives the same bits
+as `backward`.
 
 A batch gives `updates_per_batch` steps, each over all of it. The ratio's denominator is what generation recorded: no
 second forward pass is made for it. The reference of the KL term is one pass without the adapter and without gradients,
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from deadheat.credit import Denominator, Denominators, denominators, part_divisors
 from deadheat.errors import DivergedError
-from deadheat.policy import Branches, LanguageModel, trainable_parameters
+from deadheat.policy import Branches, LanguageModel, ScoredPiece, trainable_parameters
 from deadheat.train.config import CreditConfig, UpdateConfig, ZeroSignal
 from deadheat.train.drift import Drift, drift_of
 from deadheat.train.objective import GroupLogprobs, group_objective, units
@@ -197,36 +198,44 @@ class Updater:
         all_kept = self._credit.zero_signal is ZeroSignal.BACKWARD
         rows = zip(lessons, divisors.used_P, divisors.all_P, strict=True)
         kept = [row for row in rows if all_kept or row[0].has_signal]
-        tokens, found = 0, []
-        for lesson, divisor, kl_divisor in kept:
-            reference_G = None
-            if self._config.kl_coef:
-                (reference_G,) = self._policy.reference_logprobs([lesson.branches], sampling=self._warped)
-                assert self._policy.last_logprobs is not None
-                tokens += self._policy.last_logprobs.num_computed
-            found.append(_Item(lesson=lesson, divisor=divisor, kl_divisor=kl_divisor, reference_G=reference_G))
-        return tokens, found
+        tokens = 0
+        references: Sequence[Sequence[Tensor] | None] = [None] * len(kept)
+        if self._config.kl_coef:
+            groups = [lesson.branches for lesson, _, _ in kept]
+            references = self._policy.reference_logprobs(groups, sampling=self._warped)
+            assert self._policy.last_logprobs is not None
+            tokens = self._policy.last_logprobs.num_computed
+        return tokens, [
+            _Item(lesson=lesson, divisor=divisor, kl_divisor=kl_divisor, reference_G=reference_G)
+            for (lesson, divisor, kl_divisor), reference_G in zip(kept, references, strict=True)
+        ]
 
     def _accumulate(self, items: Sequence[_Item]) -> _Passed:
         """Gradients of the whole batch, a few questions at a time."""
         self.optimizer.zero_grad(set_to_none=True)
-        size = self._config.questions_per_pass
-        return sum((self._pass(items[start : start + size]) for start in range(0, len(items), size)), _Passed())
+        passed = _Passed()
+        for signal in (True, False):
+            alike = [item for item in items if item.lesson.has_signal is signal]
+            size = self._config.questions_per_pass or max(1, len(alike))
+            for start in range(0, len(alike), size):
+                passed += self._passes(alike[start : start + size])
+        return passed
 
-    def _pass(self, items: Sequence[_Item]) -> _Passed:
-        """One forward and backward."""
-        logprobs_PG = self._policy.logprobs([item.lesson.branches for item in items], sampling=self._warped)
-        account = self._policy.last_logprobs
-        assert account is not None
-        groups = [_group(item, now_G) for item, now_G in zip(items, logprobs_PG, strict=True)]
-        loss = self._loss(items, groups)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return _Passed(
-            loss=float(loss.detach()),
-            num_computed=account.num_computed,
-            num_padded=account.num_padded,
-            drift=sum((drift_of(group, self._config) for group in groups), Drift()),
-        )
+    def _passes(self, items: Sequence[_Item]) -> _Passed:
+        """Forward and backward, a pass at a time."""
+        total = _Passed()
+        for scored in self._policy.score_passes([item.lesson.branches for item in items], sampling=self._warped):
+            owners = [items[piece.group] for piece in scored.pieces]
+            groups = [_group(item, piece) for item, piece in zip(owners, scored.pieces, strict=True)]
+            loss = self._loss(owners, groups)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += _Passed(
+                loss=float(loss.detach()),
+                num_computed=scored.num_computed,
+                num_padded=scored.num_padded,
+                drift=sum((drift_of(group, self._config) for group in groups), Drift()),
+            )
+        return total
 
     def _loss(self, items: Sequence[_Item], groups: Sequence[GroupLogprobs]) -> Tensor:
         """−Σ objective / divisor + kl_coef·Σ KL / KL divisor; groups of one divisor are summed before they are divided."""
@@ -268,8 +277,13 @@ class Updater:
         return rate
 
 
-def _group(item: _Item, now_G: Sequence[Tensor]) -> GroupLogprobs:
-    drawn_G = None if item.lesson.drawn_G is None else on_device(item.lesson.drawn_G, now_G)
+def _group(item: _Item, piece: ScoredPiece) -> GroupLogprobs:
+    """What is known of the completions that a pass scored."""
+    here = slice(piece.first, piece.first + len(piece.logprobs))
+    drawn_G = None if item.lesson.drawn_G is None else on_device(item.lesson.drawn_G[here], piece.logprobs)
     return GroupLogprobs(
-        now_G=now_G, advantages_G=item.lesson.advantages_G, drawn_G=drawn_G, reference_G=item.reference_G
+        now_G=piece.logprobs,
+        advantages_G=item.lesson.advantages_G[here],
+        drawn_G=drawn_G,
+        reference_G=None if item.reference_G is None else item.reference_G[here],
     )
