@@ -253,11 +253,18 @@ class _Run:
         for b, row in enumerate(rows):
             alike.setdefault(row.request.sampling, []).append(b)
         for sampling, members in alike.items():
-            index = torch.tensor([branch_B[b] for b in members], device=logits_RV.device)
+            own = [branch_B[b] for b in members]
             warped_RV = plain_RV if is_plain(sampling) else warped_logprobs(logits_RV, sampling)
-            plain_BV = plain_RV[index]
-            warped_BV = plain_BV if warped_RV is plain_RV else warped_RV[index]
+            plain_BV = _rows(plain_RV, own)
+            warped_BV = plain_BV if warped_RV is plain_RV else _rows(warped_RV, own)
             _record([rows[b] for b in members], warped_BV, plain_BV, sampling.draw, self._margins)
+
+
+def _rows(table_RV: Tensor, rows_B: Sequence[int]) -> Tensor:
+    """[B, V] the given rows; the table itself where they are all of it, since it is large."""
+    if list(rows_B) == list(range(len(table_RV))):
+        return table_RV
+    return table_RV[torch.tensor(rows_B, device=table_RV.device)]
 
 
 def _parted(rows: Sequence[_Row]) -> list[list[_Row]]:

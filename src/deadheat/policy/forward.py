@@ -5,7 +5,8 @@ layers into the stock modules, runs body and head apart, and refuses models whos
 (sliding windows, recurrent layers, attention that cannot be registered).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -67,9 +68,7 @@ class CausalModel:
 
     def logits(self, ids_N: Tensor, positions_N: Tensor, attend: Attend, *, keep: Tensor) -> Tensor:
         """[C, V] logits of the columns `keep`."""
-        training = self.module.training
-        self.module.train(self._checkpointing and torch.is_grad_enabled())  # what turns checkpointing on
-        try:
+        with self._maybe_checkpointing():
             output = self.module(
                 input_ids=ids_N[None],
                 position_ids=positions_N[None],
@@ -78,10 +77,20 @@ class CausalModel:
                 use_cache=False,
                 logits_to_keep=keep,
             )
-        finally:
-            self.module.train(training)
         logits: Tensor = output.logits[0]
         return logits
+
+    @contextmanager
+    def _maybe_checkpointing(self) -> Iterator[None]:
+        """The library checkpoints layers of a module in training mode only; dropout is refused, so nothing else changes."""
+        if not (self._checkpointing and torch.is_grad_enabled()):
+            yield
+            return
+        self.module.train()
+        try:
+            yield
+        finally:
+            self.module.eval()
 
     def states(self, ids_N: Tensor, positions_N: Tensor, attend: Attend, *, keep: Tensor) -> Tensor:
         """[C, E] what the head would be given at the columns `keep`."""
