@@ -119,6 +119,7 @@ def test_a_job_comes_back_from_its_file(peers, tmp_path):
         prompts_P=["x", "y"],
         prompt_ids_P=[[7], [8]],
         answers_B=[[1], [2], [3], [4]],
+        firsts_B=[5, 6, 7, 8],
         rewards_G=[0.0, 1.0],
         advantages_G=[-0.7, 0.7],
     )

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deadheat.policy import PolicyConfig
 from peers.job import Shape
 from peers.race import race_row
 from peers.rows import Row, Target
@@ -126,9 +125,6 @@ def update_rows(setting: Setting) -> Iterator[Row]:
 
 def invariant_rows(setting: Setting) -> Iterator[Row]:
     """Two modes of one engine."""
-    if "invariant" not in PolicyConfig.model_fields:
-        print("invariant: not run, this version's PolicyConfig has no field `invariant`", flush=True)
-        return
     (shape,) = setting.shapes(UNEQUAL)
     yield setting.row(
         f"invariant {shape.name}: {shape.num_rows} rollouts in the invariant mode against the ordinary one",

@@ -74,6 +74,7 @@ def draw(policy: LanguageModel, job: Job, *, turn: int, mode: Draw) -> list[Comp
                 key=stream_key(0, "benchmark", f"turn {turn} row {row}"),
                 sampling=SamplingParams(draw=mode, max_new_tokens=length),
                 stop_ids=frozenset(),
+                forced=(job.first_of(row),) if mode is Draw.GREEDY else (),
             )
             for row, length in enumerate(job.shape.lengths_B)
         ]

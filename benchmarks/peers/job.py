@@ -63,7 +63,8 @@ class Job:
     adapter: str  # safetensors file with LoRA matrices, none of them zero
     prompts_P: list[str]
     prompt_ids_P: list[list[int]]  # the same prompts as both tokenizers must encode them
-    answers_B: list[list[int]]  # completions both sides score before anything is timed, prompt by prompt
+    answers_B: list[list[int]]  # completions both sides score before anything is timed, drawn by the policy
+    firsts_B: list[int]  # what greedy completions begin with
     rewards_G: list[float]  # of the completions of any prompt, by sample: no group is tied
     advantages_G: list[float]  # (reward − mean) / (standard deviation + 1e-4), divisor G − 1
 
@@ -76,6 +77,10 @@ class Job:
         """What `write` wrote."""
         fields = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return cls(**fields | {"shape": Shape(**fields["shape"])})
+
+    def first_of(self, row: int) -> int:
+        """The token that a greedy completion begins with: without one, all samples of a prompt would be the same."""
+        return self.firsts_B[row]
 
     def prompt_of(self, row: int) -> list[int]:
         """Token ids of the prompt of a completion."""

@@ -19,6 +19,7 @@ import torch
 from deadheat.credit import Estimator, advantages
 from deadheat.policy import AdapterConfig, LanguageModel, PolicyConfig, load_policy, save_adapter, trainable_parameters
 from deadheat.sampling.keys import stream_key, uniforms
+from deadheat.types import GenerateRequest, SamplingParams
 from peers.job import ALPHA, MODEL, RANK, Job, Shape
 
 WORD = re.compile(r"^ [a-z]{2,}$")
@@ -62,6 +63,15 @@ def job_of(shape: Shape, folder: Path) -> Job:
     prompts = [
         keyed_prompt(policy.tokenizer, words, f"prompt {p}", shape.prompt_tokens) for p in range(shape.num_prompts)
     ]
+    requests = [
+        GenerateRequest(
+            prompt_tokens=tuple(prompts[i // shape.num_samples]),
+            key=stream_key(0, "benchmark", f"answer {i}"),
+            sampling=SamplingParams(max_new_tokens=length),
+            stop_ids=frozenset(),
+        )
+        for i, length in enumerate(shape.lengths_B)
+    ]
     rewards = np.arange(shape.num_samples) % 2.0
     (advantages_G,) = advantages([rewards], estimator=Estimator.STANDARDISED, ddof=1)
     return Job(
@@ -70,7 +80,8 @@ def job_of(shape: Shape, folder: Path) -> Job:
         adapter=str(save_adapter(policy, folder)),
         prompts_P=[policy.tokenizer.decode(ids) for ids in prompts],
         prompt_ids_P=prompts,
-        answers_B=[list(keyed_tokens(f"answer {i}", n, size)) for i, n in enumerate(shape.lengths_B)],
+        answers_B=[list(completion.tokens) for completion in policy.generate(requests)],
+        firsts_B=[keyed_tokens(f"first {i}", 1, size)[0] for i in range(shape.num_rows)],
         rewards_G=rewards.tolist(),
         advantages_G=advantages_G.tolist(),
     )

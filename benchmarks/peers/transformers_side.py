@@ -73,24 +73,25 @@ def updates(model: Any, job: Job, target: Path) -> Callable[[], object]:
 
 
 def generate(model: Any, job: Job) -> list[list[int]]:
-    """One batch, cut to the lengths afterwards."""
-    ids, longest = torch.tensor([job.prompt_of(i) for i in range(job.shape.num_rows)]), job.shape.answer_tokens
+    """One batch, each row from its own first token on, cut to the lengths afterwards."""
+    starts = [[*job.prompt_of(row), job.first_of(row)] for row in range(job.shape.num_rows)]
+    ids, more = torch.tensor(starts), job.shape.answer_tokens - 1
     with torch.no_grad():
         out = model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             do_sample=False,
-            max_new_tokens=longest,
-            min_new_tokens=longest,
+            max_new_tokens=more,
+            eos_token_id=NO_STOP,  # with a real one and a least length, it would be forbidden, and other tokens drawn
             pad_token_id=0,
         )
-    return [row[:n] for row, n in zip(out[:, ids.shape[1] :].tolist(), job.shape.lengths_B, strict=True)]
+    return [row[:n] for row, n in zip(out[:, ids.shape[1] - 1 :].tolist(), job.shape.lengths_B, strict=True)]
 
 
 def continuous(manager: Any, job: Job) -> list[list[int]]:
     """All rows handed in, collected as they finish."""
     names = [
-        manager.add_request(job.prompt_of(row), max_new_tokens=length, eos_token_id=NO_STOP)
+        manager.add_request([*job.prompt_of(row), job.first_of(row)], max_new_tokens=length - 1, eos_token_id=NO_STOP)
         for row, length in enumerate(job.shape.lengths_B)
     ]
     done: dict[str, list[int]] = {}
@@ -100,7 +101,7 @@ def continuous(manager: Any, job: Job) -> list[list[int]]:
             raise SystemExit("continuous batching stopped before its rows were done")
         if result is not None and result.is_finished():
             done[result.request_id] = list(result.generated_tokens)
-    return [done[name] for name in names]
+    return [[job.first_of(row), *done[name]] for row, name in enumerate(names)]
 
 
 def start_manager(model: Any, job: Job, stack: ExitStack) -> Any:

@@ -6,8 +6,9 @@ import sys
 import pytest
 import torch
 
-from deadheat.errors import ConfigError, ModelReferenceError
-from deadheat.policy import AdapterConfig, PolicyConfig, load_policy
+from deadheat.errors import ConfigError, ModelReferenceError, UnsupportedModelError
+from deadheat.policy import AdapterConfig, Branches, LanguageModel, PolicyConfig, load_policy, trainable_parameters
+from deadheat.policy.forward import CausalModel
 from deadheat.policy.model import choose_device
 from deadheat.policy.references import ReferenceKind, cached, parse_reference
 from deadheat.policy.tiny import WarmStart, warm_start
@@ -159,3 +160,33 @@ def test_the_real_model_speaks_its_chat_format_and_stops_at_newlines(smollm2):
     assert smollm2.stop_ids(None) == {2}
     assert smollm2.context_length == 8192
     assert sum(p.numel() for p in smollm2.module.parameters() if not p.requires_grad) == 134_515_008
+
+
+def test_checkpointed_layers_give_the_same_bits_and_leave_the_module_in_eval_mode(tiny_policy):
+    groups = [Branches(prompt_tokens=(5, 6, 7), completions=((8, 9, 10), (8, 11)))]
+    found = []
+    for checkpointing in (False, True):
+        config = tiny_policy.config.model_copy(update={"gradient_checkpointing": checkpointing})
+        policy = LanguageModel(tiny_policy.module, tiny_policy.tokenizer, config)
+        logprobs = torch.cat([t for group in policy.logprobs(groups) for t in group])
+        found.append(
+            (logprobs.detach(), torch.autograd.grad(logprobs.sum(), list(trainable_parameters(policy).values())))
+        )
+        assert not policy.module.training
+    LanguageModel(tiny_policy.module, tiny_policy.tokenizer, tiny_policy.config)
+    (plain, plain_gradients), (again, again_gradients) = found
+    assert torch.equal(plain, again)
+    assert all(torch.equal(a, b) for a, b in zip(plain_gradients, again_gradients, strict=True))
+
+
+def test_checkpointing_refuses_a_model_with_dropout_by_its_rate():
+    import transformers
+
+    config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=1, n_head=2, resid_pdrop=0.25)
+    with torch.random.fork_rng(devices=[]):
+        module = transformers.GPT2LMHeadModel(config).eval()
+    CausalModel(module)
+    with pytest.raises(
+        UnsupportedModelError, match=r"GPT2LMHeadModel has dropout of 0\.25.*gradient_checkpointing to false"
+    ):
+        CausalModel(module, checkpointing=True)

@@ -32,6 +32,7 @@ class CausalModel:
         (make_invariant if invariant else make_ordinary)(module)
         self._checkpointing = checkpointing
         if checkpointing:
+            _refuse_dropout(module)
             module.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
         self._head: Any = module.get_output_embeddings()  # type: ignore[operator]
         self.head = self._head.forward
@@ -133,6 +134,15 @@ class PathPass:
 
 def _as_is(states: Tensor) -> Tensor:
     return states
+
+
+def _refuse_dropout(module: nn.Module) -> None:
+    rates = {m.p for m in module.modules() if isinstance(m, nn.Dropout) and m.p > 0}
+    if rates:
+        raise UnsupportedModelError(
+            f"{type(module).__name__} has dropout of {max(rates):g}, which layers that are computed again would draw again; "
+            "set gradient_checkpointing to false, or set the model's dropout to 0"
+        )
 
 
 def _refuse_unsupported(module: nn.Module) -> None:

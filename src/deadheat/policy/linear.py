@@ -4,10 +4,9 @@
     dx = dy·W',  dA = scale·(dy·B)ᵀ·x,  dB = scale·dyᵀ·(x·Aᵀ)
 
 A library's matrix product may choose its kernel by the number of rows, and another kernel adds in another order. On a
-CPU in float32 the product runs on weights that oneDNN has laid out once: the layout is chosen with the weights and not
-with the rows, and at 32 rows it takes two thirds of the time of a product that lays them out anew in every call. That
-no row changes with the number of rows is tried, not assumed (`ignores_row_count`); where it fails, and on other devices
-and types, a product runs in tiles of one fixed number of rows.
+CPU in float32 the product runs on weights that oneDNN has laid out once, chosen with the weights and not with the rows.
+That no row changes with the number of rows is tried, not assumed (`ignores_row_count`); where it fails, and on other
+devices and types, a product runs in tiles of one fixed number of rows.
 
 The layout is renewed when a weight was written to (torch counts the writes), so an update costs one. Where W' is not
 stored (bfloat16 would round the adapter away; other devices) the adapter stays a product of its own.
@@ -139,8 +138,10 @@ class _Product(torch.autograd.Function):
             inner = (grad.to(up.dtype) @ up) * ctx.scale
             d_down = inner.t() @ rows.to(down.dtype) if wanted[4] else None
             d_up = (grad.to(up.dtype).t() @ linear(rows.to(down.dtype), down)) * ctx.scale if wanted[5] else None
-            if d_rows is not None:
-                d_rows = d_rows + (inner @ down).to(d_rows.dtype)
+            if d_rows is not None and d_rows.dtype == down.dtype:
+                d_rows.addmm_(inner, down)
+            elif d_rows is not None:
+                d_rows += (inner @ down).to(d_rows.dtype)
         return d_rows, None, d_weight, d_bias, d_down, d_up, None
 
 

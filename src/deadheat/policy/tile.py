@@ -68,8 +68,9 @@ class Tile:
             own=[table[:, :num_rows] for table in self._own],
             trunk=self._trunk,
             sharing=self._sharing,
+            row_R=torch.arange(num_rows, device=device),
             position_R=position_R,
-            sees_RL=additive(reach, self._model.dtype),
+            sees_RC=torch.cat([self._sharing.sees_RP, additive(reach, self._model.dtype)], -1),
         )
         depth_R = (self._trunk_length_T[trunk_R] + length_R).to(device)
         logits = self._model.logits(tokens_R.to(device), depth_R, attend, keep=torch.arange(num_rows, device=device))
@@ -117,28 +118,28 @@ class _Step:
     own: list[Tensor]  # keys and values of the branches, [layers, R, K, L, D]
     trunk: list[Tensor]  # of the trunks, [layers, trunks, K, P, D]
     sharing: _Sharing
+    row_R: Tensor  # [R] 0, 1, …
     position_R: Tensor  # [R] the column each branch writes
-    sees_RL: Tensor  # [R, L] 0 or −inf
+    sees_RC: Tensor  # [R, P + L] 0 or −inf over the trunk's columns and its own
 
     def __call__(self, layer: int, query_NHD: Tensor, key_NKD: Tensor, value_NKD: Tensor, scale: float) -> Tensor:
         """[R, H, D]"""
-        rows = torch.arange(len(key_NKD), device=key_NKD.device)
         for table, new in zip(self.own, (key_NKD, value_NKD), strict=True):
-            table[layer, rows, :, self.position_R] = new
-        shared, used, num_kv = self.sharing, self.sees_RL.shape[1], key_NKD.shape[1]
-        own_k, own_v = (table[layer, :, :, :used] for table in self.own)
+            table[layer, self.row_R, :, self.position_R] = new
+        shared, num_kv = self.sharing, key_NKD.shape[1]
         num_trunks, in_use = len(shared.rows_TM), shared.sees_RP.shape[1]
+        used = self.sees_RC.shape[1] - in_use
+        own_k, own_v = (table[layer, :, :, :used] for table in self.own)
         trunk_k, trunk_v = (table[layer, :num_trunks, :, :in_use] for table in self.trunk)
-        q = (query_NHD * scale).view(len(rows), num_kv, -1, query_NHD.shape[2])
+        q = (query_NHD * scale).view(len(query_NHD), num_kv, -1, query_NHD.shape[2])
         per_head = q.shape[2]
         q = _enough_rows(q)
         trunk_scores = self._by_row(self._by_trunk(q) @ trunk_k.transpose(-1, -2), q.shape[2])
         scores = torch.cat([trunk_scores, q @ own_k.transpose(-1, -2)], -1)
-        sees = torch.cat([shared.sees_RP, self.sees_RL], -1)
-        weights = softmax(scores.add_(sees[:, None, None]))
+        weights = softmax(scores.add_(self.sees_RC[:, None, None]))
         trunk_mixed = self._by_row(self._by_trunk(weights[..., :in_use]) @ trunk_v, q.shape[2])
         mixed = trunk_mixed + weights[..., in_use:] @ own_v
-        return mixed[:, :, :per_head].reshape(len(rows), query_NHD.shape[1], -1)
+        return mixed[:, :, :per_head].reshape(len(query_NHD), query_NHD.shape[1], -1)
 
     def _by_trunk(self, x: Tensor) -> Tensor:
         """[T, K, M·g, …] of [R, K, g, …]: the branches of one trunk as rows of one product."""
