@@ -33,7 +33,10 @@ class CausalModel:
         self._checkpointing = checkpointing
         if checkpointing:
             _refuse_dropout(module)
-            module.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
+            enable: Any = (
+                getattr(module, "activation_checkpointing_enable", None) or module.gradient_checkpointing_enable
+            )
+            enable({"use_reentrant": False})
         self._head: Any = module.get_output_embeddings()  # type: ignore[operator]
         self.head = self._head.forward
         self.has_plain_head = self._tries_as_plain()
