@@ -44,6 +44,7 @@ def verdict_section(verdict: RaceVerdict, pair: PairVerdict) -> Section:
             pooled=True,
         )
     )
+    band = "" if gap_pp is None else " The band is the smallest gap this very table would call four times out of five."
     figure = figure_block(
         lambda width: difference_against_floor(
             differences,
@@ -55,8 +56,8 @@ def verdict_section(verdict: RaceVerdict, pair: PairVerdict) -> Section:
         ),
         label=f"Difference of {pair.arm_a} and {pair.arm_b} per seed and pooled, against the smallest catchable gap",
         caption=(
-            f"Difference on {d.n} held-out items, {len(lines)} seeds. Per seed: paired normal interval over items. Pooled: "
-            f"{d.method}. The band is the smallest gap this very table would call four times out of five."
+            f"Difference on {d.n} held-out items, {len(lines)} seed{'s' if len(lines) > 1 else ''}. Per seed: paired normal "
+            f"interval over items. Pooled: {d.method}.{band}"
         ),
     )
     table = Table(
