@@ -13,7 +13,7 @@ and under the model's own.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -186,15 +186,19 @@ class _Run:
             prompt, keep=bool(self._waiting) and self._waiting[-1].request.prompt_tokens == prompt
         )
         self._draw(batch, prefilled.logits_V[None], [0] * len(batch))
+        self._plant(_parted(batch), prefilled)
+        return [row for row in batch if row.stop is not None]
+
+    def _plant(self, parts: Sequence[list[_Row]], prefilled: Prefilled) -> None:
+        """A trunk for a prompt, and above it a branch for every first token that was drawn."""
+        if not parts:
+            return
         tile = self._tile_for(prefilled)
         trunk = min(set(range(self._num_rows)) - {branch.trunk for branch in self._branches})
-        parts = _parted(batch)
-        if parts:
-            tile.put_trunk(trunk, prefilled)
+        tile.put_trunk(trunk, prefilled)
         for rows in parts:
             tile.start(len(self._branches), trunk)
             self._branches.append(_Branch(rows=rows, trunk=trunk))
-        return [row for row in batch if row.stop is not None]
 
     def _prefill(self, prompt: Tokens, *, keep: bool) -> Prefilled:
         """What a prompt leaves behind: requests of one prompt wait next to each other, the next prompts run with it."""
@@ -247,11 +251,11 @@ class _Run:
             branches.pop()
 
     def _draw(self, rows: Sequence[_Row], logits_RV: Tensor, branch_B: Sequence[int]) -> None:
-        """Give every row its next token, together those that are drawn alike."""
+        """Give every row its next token, together those that are drawn alike, whatever their caps."""
         plain_RV = plain_logprobs(logits_RV)
         alike: dict[SamplingParams, list[int]] = {}
         for b, row in enumerate(rows):
-            alike.setdefault(row.request.sampling, []).append(b)
+            alike.setdefault(replace(row.request.sampling, max_new_tokens=1), []).append(b)
         for sampling, members in alike.items():
             own = [branch_B[b] for b in members]
             warped_RV = plain_RV if is_plain(sampling) else warped_logprobs(logits_RV, sampling)

@@ -52,11 +52,6 @@ class CausalModel:
         return next(self.module.parameters()).dtype
 
     @property
-    def num_layers(self) -> int:
-        """Layers that keep keys and values."""
-        return int(self.config.get_text_config().num_hidden_layers)
-
-    @property
     def context_length(self) -> int:
         """The most positions the model was made for."""
         text = self.config.get_text_config()

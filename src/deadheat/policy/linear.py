@@ -155,9 +155,10 @@ def linear_layers(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def make_invariant(module: nn.Module) -> None:
-    """Let every linear layer of a model run through `RowLinear`, in place."""
+    """Let every linear layer of a model run through `RowLinear`, in place; one that does keeps its layout."""
     for layer in linear_layers(module):
-        layer.forward = RowLinear(layer)
+        if not isinstance(layer.forward, RowLinear):
+            layer.forward = RowLinear(layer)
 
 
 def make_ordinary(module: nn.Module) -> None:
