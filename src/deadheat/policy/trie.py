@@ -15,6 +15,7 @@ A token's log-probability has the same bits in every pass, and those it had when
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -37,6 +38,11 @@ class Branches:
 
     prompt_tokens: tuple[int, ...]  # non-empty
     completions: tuple[tuple[int, ...], ...]  # one may be empty, and two may be equal
+
+    @property
+    def num_unshared(self) -> int:
+        """Tokens that a pass per completion would run."""
+        return sum(len(self.prompt_tokens) + len(c) - 1 for c in self.completions if c)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +194,11 @@ class _Piece:
     first: int
     branches: Branches
 
+    @cached_property
+    def num_columns(self) -> int:
+        """Columns it needs on its own: the prompt and inner nodes."""
+        return len(self.branches.prompt_tokens) + len(build_trie(self.branches.completions).inner)
+
 
 def score_passes(
     model: CausalModel, groups: Sequence[Branches], *, sampling: SamplingParams | None, max_tokens: int
@@ -224,7 +235,7 @@ def trie_logprobs(
     account = LogprobsAccount(
         num_computed=num_computed,
         num_padded=num_padded,
-        num_unshared=sum(num_unshared(b) for b in groups),
+        num_unshared=sum(b.num_unshared for b in groups),
         num_passes=num_passes,
     )
     return Scored(logprobs=found, account=account)
@@ -261,16 +272,10 @@ def _check(groups: Sequence[Branches], context_length: int) -> None:
             )
 
 
-def num_unshared(branches: Branches) -> int:
-    """Tokens that a pass per completion would run."""
-    return sum(len(branches.prompt_tokens) + len(c) - 1 for c in branches.completions if c)
-
-
 def _split(piece: _Piece, max_tokens: int) -> Iterator[_Piece]:
     """The group whole, or in parts of fewer completions where it exceeds the budget."""
     branches, first = piece.branches, piece.first
-    size = len(branches.prompt_tokens) + len(build_trie(branches.completions).inner)
-    if size <= max_tokens or len(branches.completions) <= 1:
+    if piece.num_columns <= max_tokens or len(branches.completions) <= 1:
         yield piece
         return
     half = len(branches.completions) // 2
@@ -285,13 +290,12 @@ def _batches(pieces: Sequence[_Piece], max_tokens: int) -> Iterator[list[_Piece]
     used = 0
     for piece in pieces:
         prompt = piece.branches.prompt_tokens
-        own = len(prompt) + len(build_trie(piece.branches.completions).inner)
         shared = max((_num_common(prompt, other.branches.prompt_tokens) for other in batch), default=0)
-        if batch and used + own - shared > max_tokens:
+        if batch and used + piece.num_columns - shared > max_tokens:
             yield batch
             batch, used, shared = [], 0, 0
         batch.append(piece)
-        used += own - shared
+        used += piece.num_columns - shared
     if batch:
         yield batch
 

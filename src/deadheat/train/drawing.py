@@ -16,7 +16,7 @@ from deadheat.tasks.order import ProblemOrder
 from deadheat.train.assign import CreditedGroup, assign_credit
 from deadheat.train.config import RolloutConfig, RunConfig
 from deadheat.train.shape import Shaping
-from deadheat.types import Group, Rollout
+from deadheat.types import Group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +44,9 @@ def draw_plan(config: RolloutConfig, order: ProblemOrder, spec: DrawSpec, addres
 def drawing_rewards(groups: Sequence[Group], shaping: Shaping) -> list[Graded]:
     """Groups with the rewards that the drawing goes by."""
     return [
-        Graded(group=group, rewards_G=np.array([_gated(rollout, shaping) for rollout in group.rollouts]))
+        Graded(group=group, rewards_G=np.array([shaping.gated(rollout) for rollout in group.rollouts]))
         for group in groups
     ]
-
-
-def _gated(rollout: Rollout, shaping: Shaping) -> float:
-    if rollout.score.value is None:
-        return float("nan")
-    return rollout.score.value if shaping.gate is None or shaping.gate.passes(rollout) else 0.0
 
 
 def uncredited(groups: Sequence[Group], config: RunConfig, shaping: Shaping) -> list[CreditedGroup]:

@@ -63,10 +63,10 @@ class StepRecord:
     clip_dual_frac: float | None  # the dual clip; None: off
     tokens_prefilled: int
     tokens_generated: int
-    tokens_idle: int  # columns and row-steps of generation spent on dummies and padding
+    tokens_idle: int  # places in generation's attention that held no token
     tokens_delivered: int  # of completions whose advantage is not zero
     tokens_backward: int
-    tokens_padded: int  # columns in backward that only made rows equally long
+    tokens_padded: int  # places in the update's attention that held no token
     tokens_unshared: int  # what backward would have run one by one, tied groups included
     tokens_reference: int  # forward only, for the KL term
     flop: float  # proxy, see the module's docstring

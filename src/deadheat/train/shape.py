@@ -54,13 +54,16 @@ class Shaping:
             length_cost_of=scorer.length_cost_of,
         )
 
-    def reward(self, rollout: Rollout) -> float:
-        """The training reward; NaN: unscored."""
+    def gated(self, rollout: Rollout) -> float:
+        """The raw reward after the marker gate, before length terms; NaN: unscored."""
         raw = rollout.score.value
         if raw is None:
             return float("nan")
-        kept = raw if self.gate is None or self.gate.passes(rollout) else 0.0
-        return kept - self._lost(rollout)
+        return raw if self.gate is None or self.gate.passes(rollout) else 0.0
+
+    def reward(self, rollout: Rollout) -> float:
+        """The training reward; NaN: unscored."""
+        return self.gated(rollout) - self._lost(rollout)
 
     def _lost(self, rollout: Rollout) -> float:
         length, lost = len(rollout.completion.tokens), 0.0

@@ -46,12 +46,6 @@ class Lesson:
         return bool(np.any(self.advantages_G != 0))
 
     @property
-    def num_unshared(self) -> int:
-        """Tokens that a forward pass per completion would run."""
-        prompt = len(self.branches.prompt_tokens)
-        return sum(prompt + len(completion) - 1 for completion in self.branches.completions)
-
-    @property
     def num_delivered(self) -> int:
         """Tokens of completions with an advantage that is not zero."""
         pairs = zip(self.branches.completions, self.advantages_G.tolist(), strict=True)
@@ -73,7 +67,7 @@ class UpdateReport:
     drift: Drift  # over all updates
     tokens_delivered: int  # of completions with an advantage that is not zero
     tokens_backward: int  # tokens that went through forward and backward, shared prefixes once
-    tokens_padded: int  # columns that only made rows of a pass equally long
+    tokens_padded: int  # places in the passes' attention that held no token
     tokens_unshared: int  # what passes per completion would have run, tied groups included
     tokens_reference: int  # forward only, without the adapter
 
@@ -176,7 +170,7 @@ class Updater:
             tokens_delivered=sum(lesson.num_delivered for lesson in lessons),
             tokens_backward=passed.num_computed,
             tokens_padded=passed.num_padded,
-            tokens_unshared=self._config.updates_per_batch * sum(lesson.num_unshared for lesson in lessons),
+            tokens_unshared=self._config.updates_per_batch * sum(lesson.branches.num_unshared for lesson in lessons),
             tokens_reference=tokens_reference,
         )
 
