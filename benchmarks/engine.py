@@ -1,14 +1,13 @@
 """The engine against its plain alternatives, on the real SmolLM2-135M with a LoRA adapter: ratios taken in one run.
 
     update    4 groups × 8 completions, forward and backward: the shared-prefix trie against one batch of 32 sequences
-    generate  8 prompts × 8 samples: our engine against transformers' generate on the same model and lengths
     noise     keyed Gumbel draws for a tile of 32 rows, as a share of one decode step
 
 Both sides of a comparison are checked to compute the same thing before they are timed: log-probabilities and gradients
-for the update, greedy tokens for generation. Each figure is the best of a few repeats, the sides taking turns. Peak
+for the update, tokens for the draws. Each figure is the best of a few repeats, the sides taking turns. Peak
 memory, and other packages in an environment of their own: `make bench-peers`.
 
-    python benchmarks/engine.py [--smoke] [--only update|generate|noise]
+    python benchmarks/engine.py [--smoke] [--only update|noise]
 """
 
 import argparse
@@ -24,7 +23,7 @@ from torch import Tensor
 from deadheat.policy import Branches, LanguageModel, PolicyConfig, load_policy, trainable_parameters
 from deadheat.sampling.draws import gumbel_max, gumbel_max_naive
 from deadheat.sampling.warp import plain_logprobs
-from deadheat.types import Draw, GenerateRequest, SamplingParams
+from deadheat.types import GenerateRequest, SamplingParams
 from peers.keyed import keyed_tokens
 
 UPDATES = {"update-60/8": (60, 8), "update-256/64": (256, 64)}  # prompt and answer lengths in tokens
@@ -126,50 +125,6 @@ def bench_update(policy: LanguageModel, name: str, repeats: int) -> None:
     )
 
 
-def requests_for(policy: LanguageModel, lengths: list[int], prompt: int) -> list[GenerateRequest]:
-    """8 prompts × 8 samples, greedy and without a stop, so that both sides draw the same tokens and exactly `lengths`."""
-    size = policy.module.config.vocab_size
-    return [
-        GenerateRequest(
-            prompt_tokens=keyed_tokens(f"generate {i // 8}", prompt, size),
-            key=i,
-            sampling=SamplingParams(draw=Draw.GREEDY, max_new_tokens=length),
-            stop_ids=frozenset(),
-        )
-        for i, length in enumerate(lengths)
-    ]
-
-
-def library_generate(policy: LanguageModel, requests: list[GenerateRequest]) -> list[list[int]]:
-    """transformers' generate on the same model: one batch, run until its longest row is done."""
-    ids, longest = torch.tensor([r.prompt_tokens for r in requests]), max(r.sampling.max_new_tokens for r in requests)
-    with torch.no_grad():
-        out = policy.module.generate(  # type: ignore[operator]
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            do_sample=False,
-            max_new_tokens=longest,
-            min_new_tokens=longest,
-            pad_token_id=0,
-        )
-    cut = zip(out[:, ids.shape[1] :].tolist(), requests, strict=True)
-    return [tokens[: request.sampling.max_new_tokens] for tokens, request in cut]
-
-
-def bench_generate(policy: LanguageModel, name: str, lengths: list[int], repeats: int) -> None:
-    """Our engine against the library's."""
-    requests = requests_for(policy, lengths, prompt=60)
-    ours, theirs = [list(c.tokens) for c in policy.generate(requests)], library_generate(policy, requests)
-    same = sum(a == b for a, b in zip(ours, theirs, strict=True))
-    if same < 0.9 * len(ours):  # float32 rounding may turn a near-tie; a wrong engine turns nearly all
-        raise SystemExit(f"{name}: only {same} of {len(ours)} greedy completions agree")
-    ours_s, theirs_s = best_of(repeats, lambda: policy.generate(requests), lambda: library_generate(policy, requests))
-    print(
-        f"{name}: engine {ours_s:.2f} s, transformers generate {theirs_s:.2f} s, ratio {theirs_s / ours_s:.2f}x "
-        f"(target 1.5x); {sum(lengths)} tokens, {sum(lengths) / ours_s:.0f} tokens/s; {same}/{len(ours)} completions equal"
-    )
-
-
 def bench_noise(policy: LanguageModel, repeats: int) -> None:
     """What keyed draws add to a decode step of 32 rows."""
     requests = [
@@ -225,7 +180,7 @@ def machine() -> str:
 def main() -> None:
     """Parse, load, run."""
     parser = argparse.ArgumentParser(description="Benchmarks of the engine; prints ratios with machine facts.")
-    parser.add_argument("--only", choices=["update", "generate", "noise"])
+    parser.add_argument("--only", choices=["update", "noise"])
     parser.add_argument("--smoke", action="store_true", help="smallest sizes, one repeat: does it run?")
     options = parser.parse_args()
     policy = load_policy(PolicyConfig(), key=1)
@@ -234,14 +189,6 @@ def main() -> None:
     if options.only in (None, "update"):
         for name in list(UPDATES)[: 1 if options.smoke else None]:
             bench_update(policy, name, repeats)
-    if options.only in (None, "generate"):  # equal lengths: a tile as wide as the library's batch; else rows take turns
-        wide = LanguageModel(policy.module, policy.tokenizer, policy.config.model_copy(update={"tile_rows": 64}))
-        bench_generate(wide, "generate, 8 tokens each", [8] * 64, repeats)
-        if not options.smoke:
-            bench_generate(wide, "generate, 32 tokens each", [32] * 64, repeats)
-            bench_generate(
-                policy, "generate, 4 to 64 tokens", [4 + 60 * (i * 37 % 64) // 63 for i in range(64)], repeats
-            )
     if options.only in (None, "noise"):
         bench_noise(policy, repeats)
 
