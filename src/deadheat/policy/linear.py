@@ -170,8 +170,8 @@ def make_ordinary(module: nn.Module) -> None:
 @cache
 def ignores_row_count(num_out: int, num_in: int, num_threads: int) -> bool:
     """Whether a packed product of this shape gives a row the same bits however many rows there are (tried, see above)."""
-    wave = torch.arange(max(_TRIED_ROWS) * num_in, dtype=torch.float32).mul(0.7311).sin().view(-1, num_in)
-    weight = torch.arange(num_out * num_in, dtype=torch.float32).mul(0.3137).cos().view(num_out, num_in)
+    wave = torch.arange(max(_TRIED_ROWS) * num_in, dtype=torch.float32).mul_(0.7311).sin_().view(-1, num_in)
+    weight = torch.arange(num_out * num_in, dtype=torch.float32).mul_(0.3137).cos_().view(num_out, num_in)
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, _LAYOUT_ROWS)
     first = _packed_product(wave[:2], packed, None)
     return all(
