@@ -123,7 +123,7 @@ class _Crew:
         assert job is not None
         try:
             message = worker.pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):  # the second where it died before it had taken its job
             worker.process.join()
             code = worker.process.exitcode
             self._replace(worker)
@@ -151,7 +151,8 @@ class _Crew:
 
     def _give(self, worker: _Worker) -> None:
         worker.job = self._waiting.pop(0) if self._waiting else None
-        worker.pipe.send(worker.job)
+        with suppress(BrokenPipeError):  # a worker that is no more is heard of at the next `_hear`
+            worker.pipe.send(worker.job)
 
 
 def _serve(pipe: Connection, race: RaceConfig, folder: Path, parent: int) -> None:
