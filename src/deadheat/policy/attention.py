@@ -150,12 +150,13 @@ class _Part:
         q = _heads_first(q_NHD, chunk.queries_GCT, k_NKD.shape[1]) * scale
         own_k, own_v = (t[chunk.own_GCL].permute(0, 3, 1, 2, 4).contiguous() for t in (k_NKD, v_NKD))
         trunk_k = trunk_v = None
-        scores = q @ own_k.transpose(-1, -2)
-        num_tokens = chunk.queries_GCT.shape[2]
-        sees = chunk.sees_GCTL[:, None, :, None]
+        num_trunk = 0 if chunk.trunk_GP is None else chunk.trunk_GP.shape[1]
+        scores = q.new_empty((*q.shape[:4], num_trunk + own_k.shape[3]))
+        _product(q, own_k, scores[..., num_trunk:])
+        sees, num_tokens = chunk.sees_GCTL[:, None, :, None], chunk.queries_GCT.shape[2]
         if chunk.trunk_GP is not None:
             trunk_k, trunk_v = (t[chunk.trunk_GP].permute(0, 2, 1, 3).contiguous() for t in (k_NKD, v_NKD))
-            scores = torch.cat([_merged(q) @ trunk_k.transpose(-1, -2), _merged(scores)], -1).view(*q.shape[:4], -1)
+            _product(_merged(q), trunk_k, _merged(scores)[..., :num_trunk])
             assert chunk.sees_GP is not None, "a trunk comes with what is seen of it"
             trunk_sees = chunk.sees_GP[:, None, None, None, None].expand(*sees.shape[:5], -1)
             sees = torch.cat([trunk_sees, sees], -1)
@@ -183,11 +184,11 @@ class _Part:
         padding = ~chunk.is_query_GCT[:, None, :, None, :, None]
         d_mixed.view(*d_mixed.shape[:3], -1, chunk.queries_GCT.shape[2], d_mixed.shape[-1]).masked_fill_(padding, 0.0)
         d_own_v = weights[..., cut:].transpose(-1, -2) @ d_mixed
-        d_weights = d_mixed @ self.own_v.transpose(-1, -2)
-        if self.trunk_k is not None and self.trunk_v is not None:
-            d_trunk = (_merged(d_mixed) @ self.trunk_v.transpose(-1, -2)).view(*d_weights.shape[:4], -1)
-            d_weights = torch.cat([d_trunk, d_weights], -1)
-        d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdim=True))
+        d_weights = torch.empty_like(weights)
+        _product(d_mixed, self.own_v, d_weights[..., cut:])
+        if self.trunk_v is not None:
+            _product(_merged(d_mixed), self.trunk_v, _merged(d_weights)[..., :cut])
+        d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
         d_q = d_scores[..., cut:] @ self.own_k
         _add_columns(d_k_NKD, chunk.own_GCL, (d_scores[..., cut:].transpose(-1, -2) @ self.q).permute(0, 2, 3, 1, 4))
         _add_columns(d_v_NKD, chunk.own_GCL, d_own_v.permute(0, 2, 3, 1, 4))
@@ -198,6 +199,12 @@ class _Part:
             d_trunk_v = trunk_weights.transpose(-1, -2) @ _merged(d_mixed)
             _add_columns(d_v_NKD, chunk.trunk_GP, d_trunk_v.transpose(1, 2))
         _put(d_q_NHD, chunk, d_q * scale)
+
+
+def _product(rows: Tensor, columns: Tensor, out: Tensor) -> None:
+    """out [..., R, L] = rows [..., R, D] · columnsᵀ [..., L, D], written in place: `out` may be a cut of a wider tensor."""
+    left, right = (t.reshape(-1, *t.shape[-2:]) for t in (rows, columns))
+    torch.bmm(left, right.transpose(1, 2), out=out.view(-1, *out.shape[-2:]))
 
 
 def _heads_first(x_NHD: Tensor, columns_GCT: Tensor, num_kv: int) -> Tensor:

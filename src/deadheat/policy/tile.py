@@ -143,14 +143,15 @@ class _Step:
 
     def _by_trunk(self, x: Tensor) -> Tensor:
         """[T, K, M·g, …] of [R, K, g, …]: the branches of one trunk as rows of one product."""
-        picked = x[self.sharing.rows_TM]  # [T, M, K, g, …]
+        rows_TM = self.sharing.rows_TM
+        picked = x.index_select(0, rows_TM.flatten()).view(*rows_TM.shape, *x.shape[1:])  # [T, M, K, g, …]
         return picked.transpose(1, 2).flatten(2, 3)
 
     def _by_row(self, x: Tensor, per_head: int) -> Tensor:
         """[R, K, g, …] of [T, K, M·g, …]."""
         trunks, num_kv, _, width = x.shape
         by_place = x.view(trunks, num_kv, -1, per_head, width).transpose(1, 2).flatten(0, 1)
-        return by_place[self.sharing.place_R]
+        return by_place.index_select(0, self.sharing.place_R)
 
 
 def _enough_rows(q: Tensor) -> Tensor:
