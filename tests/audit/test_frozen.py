@@ -68,6 +68,16 @@ def test_where_right_draws_sit_in_live_groups_the_ties_are_not_why():
     assert readings == {"skill": Reading.NOT_THE_TIES, "control": Reading.LEARNING}
 
 
+def test_right_draws_that_a_drawing_left_out_are_told_beside_those_it_learned_from():
+    assert _channels(_cipher())["skill"].not_kept is None
+    late = (pl.col("purpose") == "train") & (pl.col("step") > 45)
+    rows = _cipher().with_columns(purpose=pl.when(late).then(pl.lit("not-kept")).otherwise(pl.col("purpose")))
+    found = _channels(rows)["skill"]
+    # One right hidden draw a step: 15 of 60 in the steps that were left out.
+    assert (found.not_kept.estimate, found.not_kept.n, found.right.n) == (0.25, 60, 4 * 45)
+    assert "(25.0% of right draws not kept)" in frozen(rows, OPTIONS).sentence
+
+
 def test_without_held_out_scores_the_pair_is_unread():
     assert _channels(_cipher().filter(pl.col("purpose") == "train"))["skill"].reading is Reading.UNREAD
 

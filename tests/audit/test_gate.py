@@ -116,6 +116,17 @@ def test_the_expected_rate_at_the_drawn_size_is_a_labelled_fit(groups):
     assert found.interval is None
 
 
+def test_arms_that_chose_their_groups_by_outcome_are_left_out_of_what_is_expected(groups):
+    rows = groups(
+        LIVE, RIGHT, LIVE, WRONG, arm=["flat", "flat", "dynamic", "dynamic"], purpose=["train"] * 3 + ["not-kept"]
+    )
+    found = gate(rows, AuditOptions(group_sizes=(2,)))
+    flat = gate(rows.filter(pl.col("arm") == "flat"), AuditOptions(group_sizes=(2,)))
+    assert (found.chosen_arms, flat.chosen_arms) == (("dynamic",), ())
+    assert found.expected == flat.expected
+    assert found.expected[0].n == 2
+
+
 def test_branched_groups_have_no_expected_rate(groups):
     rows = groups([1.0, 1.0, 0.0, 0.0]).with_columns(branch=pl.lit("0"))
     assert gate(rows, AuditOptions(group_sizes=(2,))).expected == ()

@@ -7,8 +7,9 @@
     structural    1/(number of mappings of the skill): what guessing among the unspoken ones gives
 
 The reading is a pair, never the share alone. Ties and a held-out score that climbed are convergence; ties and a score
-that never left its start are the reason it never left. The tied share is of training draws, the score of held-out
-ones. Slots, mappings and strings are counted apart: a plateau of plain strings hides a mapping that never moved.
+that never left its start are the reason it never left. The tied share is of training draws that were learned from
+(a drawing that goes on until groups differ has none by construction: read how many right draws it left), the score of
+held-out ones. Slots, mappings and strings are counted apart: a plateau of plain strings hides a mapping that never moved.
 """
 
 import math
@@ -49,6 +50,7 @@ class Channel:
     right: Interval | None  # of them right
     tied: Interval | None  # of the right ones, those in tied groups
     tied_last: Interval | None  # the same over the last 25 steps
+    not_kept: Interval | None  # of all right draws of training, those not learned from; None: every draw was
     start: Interval | None  # held-out share right at the first evaluation
     end: Interval | None  # at the last
     reading: Reading
@@ -101,6 +103,7 @@ class FrozenSkill(AuditRecord):
         parts = []
         for c in self.channels:
             ties = "no right draw" if c.tied is None else f"{share_of(c.tied, 'right draws')} tied"
+            ties += "" if c.not_kept is None else f" ({format_share(c.not_kept.estimate)} of right draws not kept)"
             held = (
                 ""
                 if c.start is None or c.end is None
@@ -215,7 +218,7 @@ def read_frozen(
 def _channel(
     arm: str, in_skill: bool, own: pl.DataFrame, drawn: pl.DataFrame | None, skill: Skill, level: float
 ) -> Channel:
-    trained = own.filter(pl.col("purpose") == "train")
+    trained, left = (own.filter(pl.col("purpose") == purpose) for purpose in ("train", "not-kept"))
     start, end = _held_out(own, "draws", level)
     tied = share(trained["right_tied"].sum(), trained["right"].sum(), level=level)
     last = trained.filter(pl.col("step") > (trained["step"].max() or 0) - WINDOW_STEPS)  # type: ignore[operator]
@@ -231,6 +234,9 @@ def _channel(
         right=right,
         tied=tied,
         tied_last=share(last["right_tied"].sum(), last["right"].sum(), level=level),
+        not_kept=share(left["right"].sum(), left["right"].sum() + trained["right"].sum(), level=level)
+        if left.height
+        else None,
         start=start,
         end=end,
         reading=read_pair(tied, start, end),
@@ -298,7 +304,7 @@ def entropy_bits(counts: "list[int]") -> float | None:
 
 
 def _mapping(arm: str, in_skill: bool, name: str, own: pl.DataFrame, level: float) -> MappingRead:
-    trained = own.filter(pl.col("purpose") == "train")
+    trained, left = (own.filter(pl.col("purpose") == purpose) for purpose in ("train", "not-kept"))
     start, end = _held_out(own, "draws", level)
     return MappingRead(
         arm=arm,
@@ -312,7 +318,7 @@ def _mapping(arm: str, in_skill: bool, name: str, own: pl.DataFrame, level: floa
 
 
 def _strings(arm: str, in_skill: bool, own: pl.DataFrame, level: float) -> Strings:
-    trained = own.filter(pl.col("purpose") == "train")
+    trained, left = (own.filter(pl.col("purpose") == purpose) for purpose in ("train", "not-kept"))
     start, end = _held_out(own, "n", level)
     return Strings(
         arm=arm,

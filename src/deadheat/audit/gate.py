@@ -132,6 +132,7 @@ class Gate(AuditRecord):
     readings: tuple[GateReading, ...]  # every column and label
     cells: tuple[GateReading, ...]  # the headline's column, by place
     expected: tuple[ExpectedGate, ...]  # at other group sizes; empty: grades are not right/wrong, or all branched
+    chosen_arms: tuple[str, ...]  # left out of it: their groups were drawn until they differed
     shifts: tuple[GateShift, ...]
     curve: tuple[GatePoint, ...]  # by arm and step
     tied_loss: TiedLoss | None = None  # None: the log keeps no loss of single groups
@@ -184,7 +185,7 @@ def count_gate_groups(groups: pl.LazyFrame, scores: Sequence[str], options: Audi
     draws = (
         groups.filter(~pl.col("branched") if "branched" in names else pl.lit(True))
         .filter((pl.col("graded") > 1) & (pl.col("graded") >= pl.col(scored(scores[0]))))
-        .group_by("right", "graded", *(["purpose"] if "purpose" in names else []))
+        .group_by("right", "graded", *(name for name in ("purpose", "arm") if name in names))
         .agg(pl.len().cast(pl.Int64).alias("groups"))
         if "right" in names
         else groups.select(right=0, graded=sizes, groups=0).limit(0)
@@ -238,6 +239,7 @@ def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
     cells = tuple(cell for by in _partitions(kinds, options) for cell in _cells(kinds, head, by, options))
     of_head = _only(kinds, head)
     sizes: list[int] = of_head.filter(pl.col("size") > 1)["size"].to_list()
+    chosen = _chosen_arms(kinds)
     return Gate(
         column=head.column,
         label=head.label,
@@ -250,7 +252,8 @@ def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
         num_repeated=int(of_head["repeated"].sum()),
         readings=readings,
         cells=cells,
-        expected=_expected(counts.draws.table, head, options),
+        expected=_expected(counts.draws.table, head, chosen, options),
+        chosen_arms=chosen,
         shifts=_shifts(of_head),
         curve=_curve(of_head),
     )
@@ -334,8 +337,19 @@ def _cells(kinds: pl.DataFrame, head: GateReading, by: Sequence[str], options: A
     return [cell for cell in _readings(own, ["column"], by, options) if cell.label is head.label and cell.num_groups]
 
 
-def _expected(draws: pl.DataFrame, head: GateReading, options: AuditOptions) -> tuple[ExpectedGate, ...]:
+def _chosen_arms(kinds: pl.DataFrame) -> tuple[str, ...]:
+    """Arms that left out what they drew: which groups they learned from depends on the outcome."""
+    if not {"arm", "purpose"} <= set(kinds.columns):
+        return ()
+    return tuple(kinds.filter(pl.col("purpose") == "not-kept")["arm"].drop_nulls().unique().sort())
+
+
+def _expected(
+    draws: pl.DataFrame, head: GateReading, chosen_arms: Sequence[str], options: AuditOptions
+) -> tuple[ExpectedGate, ...]:
     draws = _only(draws.with_columns(column=pl.lit(head.column)), head)
+    if chosen_arms:
+        draws = draws.filter(~pl.col("arm").is_in(chosen_arms).fill_null(False))
     if not draws.height:
         return ()
     right_H, draws_H = (draws[name].to_numpy().astype(np.float64) for name in ("right", "graded"))

@@ -241,6 +241,8 @@ def _print_gate(console: object, gate: "Gate") -> None:
         )
         for e in gate.expected
     ]
+    if gate.expected and gate.chosen_arms:
+        lines.append(("left out", f"of what is expected: {', '.join(gate.chosen_arms)}, drawn until groups differ"))
     lines += [
         (
             "shift",
