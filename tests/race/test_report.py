@@ -10,7 +10,8 @@ import pytest
 from deadheat.archive import sha256_file
 from deadheat.race import RaceResult
 from deadheat.race.words import cost_words, pair_sentence
-from deadheat.train import read_steps
+from deadheat.reports.formats import format_bytes
+from deadheat.train import read_peaks, read_steps
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = (
@@ -70,6 +71,16 @@ def test_the_page_says_what_differs_what_it_cost_and_on_what_it_ran(said: str, f
     assert f"{total:,} tokens generated" in said
     for name in ("race.toml", "resolved.json", "verdict.json"):
         assert sha256_file(finished.folder / name) in said
+
+
+def test_the_page_says_how_far_the_updates_went_and_what_memory_they_took(said: str, finished: RaceResult) -> None:
+    assert "How far the updates went" in said
+    for arm in ("checker", "plant"):
+        for seed in (1, 2):
+            folder = finished.folder / arm / f"seed-{seed}"
+            assert f"{max(r.grad_norm for r in read_steps(folder) if r.stepped):.3g}" in said
+            peak = max(peak["resident_bytes"] for peak in read_peaks(folder).values())
+            assert format_bytes(int(peak)) in said
 
 
 def test_the_page_asks_nothing_of_the_network(page: Reader, finished: RaceResult) -> None:

@@ -234,9 +234,7 @@ def _channel(
         right=right,
         tied=tied,
         tied_last=share(last["right_tied"].sum(), last["right"].sum(), level=level),
-        not_kept=share(left["right"].sum(), left["right"].sum() + trained["right"].sum(), level=level)
-        if left.height
-        else None,
+        not_kept=_not_kept(trained, left, level) if left.height else None,
         start=start,
         end=end,
         reading=read_pair(tied, start, end),
@@ -247,6 +245,12 @@ def _channel(
         structural_guess=1 / mappings if skill.how == "slots" and mappings else None,
         in_window=inside,
     )
+
+
+def _not_kept(trained: pl.DataFrame, left: pl.DataFrame, level: float) -> Interval | None:
+    """Of all right draws, those not learned from."""
+    learned, other = (int(part["right"].sum()) for part in (trained, left))
+    return share(other, learned + other, level=level)
 
 
 def _held_out(own: pl.DataFrame, total: str, level: float) -> tuple[Interval | None, Interval | None]:
@@ -304,7 +308,7 @@ def entropy_bits(counts: "list[int]") -> float | None:
 
 
 def _mapping(arm: str, in_skill: bool, name: str, own: pl.DataFrame, level: float) -> MappingRead:
-    trained, left = (own.filter(pl.col("purpose") == purpose) for purpose in ("train", "not-kept"))
+    trained = own.filter(pl.col("purpose") == "train")
     start, end = _held_out(own, "draws", level)
     return MappingRead(
         arm=arm,
@@ -318,7 +322,7 @@ def _mapping(arm: str, in_skill: bool, name: str, own: pl.DataFrame, level: floa
 
 
 def _strings(arm: str, in_skill: bool, own: pl.DataFrame, level: float) -> Strings:
-    trained, left = (own.filter(pl.col("purpose") == purpose) for purpose in ("train", "not-kept"))
+    trained = own.filter(pl.col("purpose") == "train")
     start, end = _held_out(own, "n", level)
     return Strings(
         arm=arm,

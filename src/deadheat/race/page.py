@@ -6,7 +6,7 @@ from pathlib import Path
 from deadheat.archive import read_json, sha256_file
 from deadheat.race.config import RaceConfig
 from deadheat.race.page_examples import examples_section
-from deadheat.race.page_training import cost_section, drawing_section, gate_section, learning_section
+from deadheat.race.page_training import cost_section, drawing_section, drift_section, gate_section, learning_section
 from deadheat.race.page_verdict import arms_section, gain_section, readings_section, skills_section, verdict_section
 from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict, read_runs, run_seconds
 from deadheat.race.words import (
@@ -33,7 +33,7 @@ def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceV
     sections = [verdict_section(verdict, pair) for pair in verdict.pairs]
     sections += [gain_section(verdict, race), *skills_section(verdict)]
     if any(run.steps for run in flat):
-        sections += [learning_section(flat), gate_section(flat), *drawing_section(race, flat)]
+        sections += [learning_section(flat), gate_section(flat), *drawing_section(race, flat), *drift_section(flat)]
     sections += [readings_section(verdict, by_clock), cost_section(verdict, flat, seconds)]
     sections += [arms_section(race, verdict), *examples_section(race_folder, flat), _environment_section(race_folder)]
     write_page(_page(race, verdict, sections, seconds), path)

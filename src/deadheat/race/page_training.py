@@ -1,6 +1,7 @@
 """The sections of report.html about the training: learning, gate, cost."""
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import TypeVar
 
 from deadheat.race.config import RaceConfig
@@ -21,7 +22,7 @@ from deadheat.reports.figures import (
     gate_curves,
     learning_curves,
 )
-from deadheat.reports.formats import format_count, format_quantity, format_seconds
+from deadheat.reports.formats import format_bytes, format_count, format_quantity, format_seconds, format_share
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Column, Table
 from deadheat.rollouts import Drawing
@@ -156,6 +157,55 @@ def _drawing_row(config: RolloutConfig, run: RunData) -> tuple[str, ...]:
     )
 
 
+def drift_section(runs: Sequence[RunData]) -> list[Section]:
+    """How far the updates moved each policy; nothing where none was made."""
+    stepped = [run for run in runs if any(record.stepped for record in run.steps)]
+    if not stepped:
+        return []
+    table = Table(
+        columns=(
+            Column(heading="arm"),
+            Column(heading="seed", align=_NUMBER),
+            Column(heading="updates", align=_NUMBER),
+            Column(heading="gradient norm", unit="largest", align=_NUMBER),
+            Column(heading="shortened", unit="steps", align=_NUMBER),
+            Column(heading="KL, drawn", unit="nats, mean", align=_NUMBER),
+            Column(heading="KL, drawn", unit="nats, largest", align=_NUMBER),
+            Column(heading="KL, reference", unit="nats, mean", align=_NUMBER),
+            Column(heading="clipped low", align=_NUMBER),
+            Column(heading="clipped high", align=_NUMBER),
+            Column(heading="dual", align=_NUMBER),
+        ),
+        rows=tuple(_drift_row(run) for run in stepped),
+        caption=(
+            "Over steps with an update. KL, drawn: from the policy that drew a batch to the one being updated, zero at the "
+            "first update of a batch; KL, reference: to the model without its adapter. Clipped: tokens whose gradient the "
+            "bound took out. A dash: the objective has no such part."
+        ),
+        sortable=True,
+    )
+    return [Section(heading="How far the updates went", blocks=(table,))]
+
+
+def _drift_row(run: RunData) -> tuple[str, ...]:
+    records = [record for record in run.steps if record.stepped]
+    drawn, reference, *clipped = (
+        [value for record in records if (value := getattr(record, name)) is not None]
+        for name in ("kl_drawn", "kl_reference", "clip_low_frac", "clip_high_frac", "clip_dual_frac")
+    )
+    return (
+        run.identity.arm,
+        str(run.identity.seed),
+        f"{sum(record.num_updates for record in records):,}",
+        f"{max(record.grad_norm for record in records):.3g}",
+        f"{sum(record.clipped for record in records):,}",
+        f"{fmean(drawn):.2g}" if drawn else "–",
+        f"{max(drawn):.2g}" if drawn else "–",
+        f"{fmean(reference):.2g}" if reference else "–",
+        *(format_share(fmean(shares)) if shares else "–" for shares in clipped),
+    )
+
+
 def cost_section(verdict: RaceVerdict, runs: Sequence[RunData], seconds: float) -> Section:
     """Tokens, FLOP proxy and seconds of every run."""
     by_run = {run.identity: max(run.seconds.values(), default=0.0) for run in runs}
@@ -174,6 +224,7 @@ def cost_section(verdict: RaceVerdict, runs: Sequence[RunData], seconds: float) 
                 f"{unshared:,}",
                 f"{sum(r.flop for r in run.steps) / 1e12:.2f}",
                 format_seconds(by_run[run.identity]),
+                "–" if run.peak_bytes is None else format_bytes(run.peak_bytes),
             )
         )
     table = Table(
@@ -187,10 +238,12 @@ def cost_section(verdict: RaceVerdict, runs: Sequence[RunData], seconds: float) 
             Column(heading="one by one", unit="tokens", align=_NUMBER),
             Column(heading="FLOP proxy", unit="TFLOP", align=_NUMBER),
             Column(heading="run time", align=_NUMBER),
+            Column(heading="peak memory", align=_NUMBER),
         ),
         rows=tuple(rows),
         caption=(
-            "Tokens are those of training; run time includes evaluations. 'One by one' is what backward would have run "
+            "Tokens are those of training; run time includes evaluations, and peak memory is that of the process, which "
+            "may have had runs before this one. 'One by one' is what backward would have run "
             "without shared prefixes and with tied groups. FLOP proxy: 2·P per token forward, 6·P per token in backward."
         ),
         sortable=True,

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from deadheat.archive import read_table
 from deadheat.errors import StatsError
 from deadheat.stats import Interval, wilson
-from deadheat.train import EVALS, Outcome, RunIdentity, StepRecord, read_clock, read_outcome, read_steps, step_file
+from deadheat.train import (
+    EVALS,
+    Outcome,
+    RunIdentity,
+    StepRecord,
+    read_clock,
+    read_outcome,
+    read_peaks,
+    read_steps,
+    step_file,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +42,7 @@ class RunData:
     num_unscored_E: tuple[int, ...]  # answers without a score, per evaluation
     num_unparsed_E: tuple[int, ...]  # answers from which nothing could be extracted, per evaluation
     seconds: dict[int, float]  # cumulative wall-clock seconds by step
+    peak_bytes: int | None  # most resident memory of its process so far, at its last step; None: not recorded
 
     def row(self, step: int) -> NDArray[np.float64]:
         """[N] the grades of one evaluation."""
@@ -82,6 +93,7 @@ def read_run(race_folder: Path, identity: RunIdentity) -> RunData | None:
         num_unscored_E=tuple(int(table["unscored"].sum()) for table in tables),
         num_unparsed_E=tuple(int(table["unparsed"].sum()) for table in tables),
         seconds=_cumulative_seconds(folder),
+        peak_bytes=max((int(peak["resident_bytes"]) for peak in read_peaks(folder).values() if peak), default=None),
     )
 
 
