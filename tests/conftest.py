@@ -4,8 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from deadheat.errors import ModelReferenceError
+
+settings.register_profile("deadheat", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no test is timed
+settings.load_profile("deadheat")
 
 ROOT = Path(__file__).parents[1]
 # Rooms that share a finished race, a Ray cluster or a loaded model: with `-n 2 --dist loadgroup` one process does each.

@@ -101,10 +101,10 @@ def step_rows(setting: Setting) -> Iterator[Row]:
 def rollout_rows(setting: Setting) -> Iterator[Row]:
     """Completions of unequal lengths."""
     (shape,) = setting.shapes(UNEQUAL)
-    for work, num_turns in (("generate", shape.num_turns), ("continuous", 1)):  # a turn of the second takes minutes
+    for work in ("generate", "continuous"):
         yield setting.row(
             f"rollouts {shape.name}: {shape.num_rows} completions against transformers, {work}",
-            replace(shape, num_turns=num_turns),
+            shape,
             setting.ours("rollouts"),
             setting.theirs("transformers_side", work),
             target=Target(of="seconds", at_least=3.0),

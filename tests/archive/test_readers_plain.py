@@ -142,7 +142,7 @@ def test_older_and_newer_archives_of_ours(tmp_path, source, credited):
         read(tmp_path)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(order=st.permutations(range(8)))
 def test_the_order_of_lines_changes_no_group(tmp_path_factory, order):
     records = [

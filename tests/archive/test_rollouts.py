@@ -73,7 +73,7 @@ def batches(draw: st.DrawFn) -> list[Credited]:
     return made
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batch=batches())
 def test_every_rollout_comes_back_as_it_went_whatever_was_written(tmp_path: Path, batch: list[Credited]) -> None:
     source = RolloutSource(run="r", arm="a", seed=1, purpose="train", step=2, temperature=0.7)

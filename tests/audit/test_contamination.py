@@ -11,13 +11,13 @@ from deadheat.audit.overlap import grams, jaccard, overlaps, overlaps_slowly
 WORDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=16).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(trained=st.lists(WORDS, max_size=8), held_out=st.lists(WORDS, max_size=8))
 def test_the_fast_search_finds_what_comparing_every_pair_finds(trained, held_out):
     assert overlaps(trained, held_out) == overlaps_slowly(trained, held_out)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(base=st.lists(st.integers(0, 40), min_size=20, max_size=60), place=st.integers(0, 59), word=st.integers(0, 40))
 def test_near_twins_of_long_texts_are_found_as_the_slow_twin_does(base, place, word):
     changed = [*base]

@@ -66,7 +66,7 @@ SHARDABLE = {
     "siblings": Shardable(lambda r: (count_siblings(r, OPTIONS),), lambda c: read_siblings(c[0], NAMES, OPTIONS)),
     "accounting": Shardable(lambda r: (count_accounting(r),), lambda c: read_accounting(c[0], (), OPTIONS)),
 }
-SLOW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("name", SHARDABLE)

@@ -78,7 +78,7 @@ def test_columns_that_were_not_given_are_absent(tmp_path):
     assert read_table(tmp_path / "train-000001-000.parquet")["run"].to_list() == [tmp_path.name] * 2
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     st.lists(
         st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), min_size=2, max_size=4), min_size=1, max_size=4),

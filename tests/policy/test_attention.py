@@ -50,7 +50,7 @@ PROMPTS = st.lists(st.integers(0, 2), min_size=1, max_size=20).map(tuple)
 COMPLETIONS = st.lists(st.lists(st.integers(0, 2), max_size=20).map(tuple), max_size=6).map(tuple)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     groups=st.lists(st.tuples(PROMPTS, COMPLETIONS), min_size=1, max_size=4),
     query_block=st.sampled_from([16, 64]),

@@ -39,7 +39,7 @@ def alone(tiny_policy):
     return [(request, tiny_policy.generate([request])[0]) for request in requests]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(chosen=st.lists(st.integers(0, 29), min_size=1, max_size=40), rows=st.integers(1, 12))
 def test_in_any_company_a_request_gets_the_completion_it_gets_alone(tiny_policy, alone, chosen, rows):
     config = tiny_policy.config.model_copy(update={"tile_rows": rows})

@@ -49,7 +49,7 @@ def test_the_fast_path_never_changes_a_draw_or_a_margin(scale, sampling):
 
 
 @given(st.lists(st.one_of(st.just(-math.inf), st.floats(-60, 0)), min_size=1, max_size=40), st.integers(0, 2**64 - 1))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_fast_and_slow_agree_on_any_row_with_cuts_and_ties(values, key):
     if all(v == -math.inf for v in values):
         values[0] = 0.0

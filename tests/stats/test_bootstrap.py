@@ -34,7 +34,7 @@ def test_the_same_key_gives_the_same_bytes_and_another_key_others(level: Level) 
 
 @pytest.mark.parametrize("level", LEVELS)
 @given(table=TABLES, key=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_point_estimate_lies_in_its_interval(level: Level, table: np.ndarray, key: int) -> None:
     found = bootstrap(table, level, key=key, resamples=50)
     assert found.low <= found.estimate <= found.high
@@ -43,7 +43,7 @@ def test_the_point_estimate_lies_in_its_interval(level: Level, table: np.ndarray
 
 @pytest.mark.parametrize("level", LEVELS)
 @given(table=TABLES, key=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_swapping_a_and_b_flips_the_sign_and_nothing_else(level: Level, table: np.ndarray, key: int) -> None:
     ours, theirs = (bootstrap(sign * table, level, key=key, resamples=50) for sign in (1, -1))
     assert ours.estimate == pytest.approx(-theirs.estimate)
@@ -54,7 +54,7 @@ def test_swapping_a_and_b_flips_the_sign_and_nothing_else(level: Level, table: n
 
 @pytest.mark.parametrize("level", LEVELS)
 @given(table=TABLES, key=st.integers(0, 2**32), data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_order_of_seeds_and_items_is_irrelevant(
     level: Level, table: np.ndarray, key: int, data: st.DataObject
 ) -> None:
@@ -65,7 +65,7 @@ def test_the_order_of_seeds_and_items_is_irrelevant(
 
 
 @given(table=TABLES, key=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_doubling_the_seeds_or_recording_an_item_twice_leaves_the_question_interval(
     table: np.ndarray, key: int
 ) -> None:

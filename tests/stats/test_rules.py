@@ -150,7 +150,7 @@ def test_the_gap_is_printed_over_all_items_and_over_decided_ones() -> None:
         np.float64, st.tuples(st.integers(1, 4), st.integers(1, 9)), elements=st.sampled_from([-1.0, 0.0, 1.0])
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_swapping_sides_or_reordering_items_changes_no_number_but_the_sign(table: np.ndarray) -> None:
     ours, swapped, turned = (two_part_rule(t, key=1, reruns=10) for t in (table, -table, table[:, ::-1]))
     mirror = {Words.CALLED_A: Words.CALLED_B, Words.CALLED_B: Words.CALLED_A}

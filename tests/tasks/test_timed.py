@@ -88,7 +88,7 @@ def test_a_failing_checker_is_unscored_counted_and_followed_by_a_working_one(
     assert grade(problem, "yes").value == 1.0
     began = time.monotonic()
     score = grade(problem, text)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30, "sixty seconds of sleep, or minutes of arithmetic, were not waited for"
     assert (score.value, score.correct) == (None, None)
     assert score.unscored is not None
     assert reason in score.unscored
