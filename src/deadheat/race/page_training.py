@@ -30,6 +30,7 @@ from deadheat.stats import wilson
 from deadheat.train import RolloutConfig
 
 _NUMBER = Align.NUMBER
+_NONE = "–"
 
 Number = TypeVar("Number", int, float)
 
@@ -157,30 +158,35 @@ def _drawing_row(config: RolloutConfig, run: RunData) -> tuple[str, ...]:
     )
 
 
+_DRIFT = (
+    Column(heading="arm"),
+    Column(heading="seed", align=_NUMBER),
+    Column(heading="updates", align=_NUMBER),
+    Column(heading="gradient norm", unit="largest", align=_NUMBER),
+    Column(heading="shortened", unit="steps", align=_NUMBER),
+    Column(heading="KL, drawn", unit="nats, mean", align=_NUMBER),
+    Column(heading="KL, drawn", unit="nats, largest", align=_NUMBER),
+    Column(heading="KL, reference", unit="nats, mean", align=_NUMBER),
+    Column(heading="clipped low", unit="tokens", align=_NUMBER),
+    Column(heading="clipped high", unit="tokens", align=_NUMBER),
+    Column(heading="dual clip", unit="tokens", align=_NUMBER),
+)
+
+
 def drift_section(runs: Sequence[RunData]) -> list[Section]:
     """How far the updates moved each policy; nothing where none was made."""
     stepped = [run for run in runs if any(record.stepped for record in run.steps)]
     if not stepped:
         return []
+    rows = [_drift_row(run) for run in stepped]
+    told = [i for i in range(len(_DRIFT)) if any(row[i] != _NONE for row in rows)]
     table = Table(
-        columns=(
-            Column(heading="arm"),
-            Column(heading="seed", align=_NUMBER),
-            Column(heading="updates", align=_NUMBER),
-            Column(heading="gradient norm", unit="largest", align=_NUMBER),
-            Column(heading="shortened", unit="steps", align=_NUMBER),
-            Column(heading="KL, drawn", unit="nats, mean", align=_NUMBER),
-            Column(heading="KL, drawn", unit="nats, largest", align=_NUMBER),
-            Column(heading="KL, reference", unit="nats, mean", align=_NUMBER),
-            Column(heading="clipped low", align=_NUMBER),
-            Column(heading="clipped high", align=_NUMBER),
-            Column(heading="dual", align=_NUMBER),
-        ),
-        rows=tuple(_drift_row(run) for run in stepped),
+        columns=tuple(_DRIFT[i] for i in told),
+        rows=tuple(tuple(row[i] for i in told) for row in rows),
         caption=(
             "Over steps with an update. KL, drawn: from the policy that drew a batch to the one being updated, zero at the "
             "first update of a batch; KL, reference: to the model without its adapter. Clipped: tokens whose gradient the "
-            "bound took out. A dash: the objective has no such part."
+            "bound took out. What no arm's objective has is left out."
         ),
         sortable=True,
     )
@@ -199,10 +205,10 @@ def _drift_row(run: RunData) -> tuple[str, ...]:
         f"{sum(record.num_updates for record in records):,}",
         f"{max(record.grad_norm for record in records):.3g}",
         f"{sum(record.clipped for record in records):,}",
-        f"{fmean(drawn):.2g}" if drawn else "–",
-        f"{max(drawn):.2g}" if drawn else "–",
-        f"{fmean(reference):.2g}" if reference else "–",
-        *(format_share(fmean(shares)) if shares else "–" for shares in clipped),
+        f"{fmean(drawn):.2g}" if drawn else _NONE,
+        f"{max(drawn):.2g}" if drawn else _NONE,
+        f"{fmean(reference):.2g}" if reference else _NONE,
+        *(format_share(fmean(shares)) if shares else _NONE for shares in clipped),
     )
 
 
@@ -224,7 +230,7 @@ def cost_section(verdict: RaceVerdict, runs: Sequence[RunData], seconds: float) 
                 f"{unshared:,}",
                 f"{sum(r.flop for r in run.steps) / 1e12:.2f}",
                 format_seconds(by_run[run.identity]),
-                "–" if run.peak_bytes is None else format_bytes(run.peak_bytes),
+                _NONE if run.peak_bytes is None else format_bytes(run.peak_bytes),
             )
         )
     table = Table(
