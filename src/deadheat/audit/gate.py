@@ -2,7 +2,6 @@
 
     shut        tied groups / groups with a scored member                 Wilson
     T           1/(1 − shut), SE sqrt(q(1−q)/n)/(1−q)²                    delta method
-    shift       T₁ − T₀ = T₀·T₁·(q₁ − q₀), so each kind of tie has its exact part of the change: T₀·T₁·Δmass
 
 Every score column is read by name. A reading says what it is of: `live` rewards were learned from; `recomputed` scores
 are of the same training rollouts, and nothing was learned from them; `untrained` rollouts were sampled without training,
@@ -20,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
+from deadheat.audit.course import KINDS, SUMS, GatePoint, GateShift, TiedLoss, gate_curve, gate_shifts, tied_loss_of
 from deadheat.audit.draw import multiplier_text
 from deadheat.audit.expected import ExpectedGate, expected_gates
 from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
@@ -37,9 +37,6 @@ from deadheat.audit.table import (
 )
 from deadheat.stats.groups import Multiplier, multiplier
 from deadheat.stats.intervals import Interval
-
-_KINDS = ("live", "all_right", "all_wrong", "tied_other")
-_SUMS = (*_KINDS, "unscored", "single", "repeated", "in_floor")
 
 
 class Label(StrEnum):
@@ -75,45 +72,6 @@ class GateReading:
     num_groups: int  # of two rollouts or more
     num_unscored: int  # groups without a score, left out
     num_single: int  # groups of one rollout: draws, no groups
-
-
-@dataclass(frozen=True, kw_only=True)
-class GatePoint:
-    """What the groups of one step were."""
-
-    arm: str  # "" where the source has no arms
-    step: int
-    live: int
-    all_right: int
-    all_wrong: int
-    tied_other: int  # unscored groups included
-
-
-@dataclass(frozen=True, kw_only=True)
-class GateShift:
-    """The change of T between the first and the last tenth of the steps (or two checkpoints), by kind of tie."""
-
-    where: str  # the arm; "" where there is none
-    first: str  # which steps or checkpoint
-    last: str
-    multiplier_first: float  # T
-    multiplier_last: float
-    all_right_part: float  # of T_last − T_first: T_first·T_last·Δmass
-    all_wrong_part: float
-    tied_other_part: float
-    all_right_masses: tuple[float, float]  # share of groups with k = G, first and last
-    all_wrong_masses: tuple[float, float]  # share with k = 0
-    explains: str  # the kind with the largest part; "none": T did not move
-    num_groups: tuple[int, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TiedLoss:
-    """Steps of one tied group in a log that keeps their loss: what a step without signal still does."""
-
-    tied: Interval  # steps whose group agrees, of all
-    zero: Interval  # of them, steps whose loss is exactly 0
-    kl_alone: Interval | None  # of them, steps whose loss is exactly the logged KL term; None: none is logged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +123,7 @@ class GateCounts:
 def gate(rows: pl.LazyFrame, options: AuditOptions) -> Gate:
     """The gate of every score column, its parts and its course."""
     found = read_gate(count_gate(rows, options), options)
-    return replace(found, tied_loss=_tied_loss(rows, options))
+    return replace(found, tied_loss=tied_loss_of(rows, options))
 
 
 def count_gate(rows: pl.LazyFrame, options: AuditOptions) -> GateCounts:
@@ -254,8 +212,8 @@ def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
         cells=cells,
         expected=_expected(counts.draws.table, head, chosen, options),
         chosen_arms=chosen,
-        shifts=_shifts(of_head),
-        curve=_curve(of_head),
+        shifts=gate_shifts(of_head),
+        curve=gate_curve(of_head),
     )
 
 
@@ -264,9 +222,7 @@ def _readings(
 ) -> "list[GateReading]":
     has_purpose = "purpose" in table.columns
     labelled = table.with_columns(_label(has_purpose).alias("label"))
-    sums = (
-        labelled.group_by([*keys, "label", *by]).agg(pl.col(_SUMS).sum()).sort([*keys, "label", *by], nulls_last=True)
-    )
+    sums = labelled.group_by([*keys, "label", *by]).agg(pl.col(SUMS).sum()).sort([*keys, "label", *by], nulls_last=True)
     return [_reading(row, by, options) for row in sums.iter_rows(named=True)]
 
 
@@ -281,7 +237,7 @@ def _label(has_purpose: bool) -> pl.Expr:
 
 
 def _reading(row: Mapping[str, Any], by: Sequence[str], options: AuditOptions) -> GateReading:
-    n = sum(row[kind] for kind in _KINDS)
+    n = sum(row[kind] for kind in KINDS)
 
     def part(k: int) -> Interval | None:
         return share(k, n, left_out=row["unscored"], level=options.level)
@@ -355,82 +311,6 @@ def _expected(
     right_H, draws_H = (draws[name].to_numpy().astype(np.float64) for name in ("right", "graded"))
     problems_H = draws["groups"].to_numpy().astype(np.int64)
     return expected_gates(right_H, draws_H, problems_H, options.group_sizes, level=options.level)
-
-
-def _curve(own: pl.DataFrame) -> tuple[GatePoint, ...]:
-    if "step" not in own.columns or own["step"].n_unique() < 2:
-        return ()
-    arm = pl.col("arm").fill_null("") if "arm" in own.columns else pl.lit("")
-    table = own.drop_nulls("step").group_by(arm.alias("arm"), "step").agg(pl.col(_SUMS).sum()).sort("arm", "step")
-    return tuple(
-        GatePoint(
-            arm=row["arm"],
-            step=row["step"],
-            live=row["live"],
-            all_right=row["all_right"],
-            all_wrong=row["all_wrong"],
-            tied_other=row["tied_other"] + row["unscored"],
-        )
-        for row in table.iter_rows(named=True)
-    )
-
-
-def _shifts(own: pl.DataFrame) -> tuple[GateShift, ...]:
-    """First against last, per arm: checkpoints where there are several, else tenths of the steps."""
-    axis = next((name for name in ("checkpoint", "step") if name in own.columns and own[name].n_unique() > 1), None)
-    if axis is None:
-        return ()
-    arms = own["arm"].unique().sort().to_list() if "arm" in own.columns else [None]
-    found = [_shift(own if arm is None else own.filter(pl.col("arm") == arm), axis, arm or "") for arm in arms]
-    return tuple(shift for shift in found if shift is not None)
-
-
-def _shift(own: pl.DataFrame, axis: str, arm: str) -> GateShift | None:
-    marks = own[axis].drop_nulls().unique().sort().to_list()
-    if len(marks) < 2:
-        return None
-    tenth = max(1, len(marks) // 10) if axis == "step" else 1
-    ends = (marks[:tenth], marks[-tenth:])
-    sums = [own.filter(pl.col(axis).is_in(end)).select(pl.col(_KINDS).sum()).row(0, named=True) for end in ends]
-    groups = [sum(row.values()) for row in sums]
-    if not all(groups) or not all(row["live"] for row in sums):
-        return None
-    masses = [{kind: row[kind] / n for kind in _KINDS} for row, n in zip(sums, groups, strict=True)]
-    t_0, t_1 = (1 / mass["live"] for mass in masses)
-    parts = {kind: t_0 * t_1 * (masses[1][kind] - masses[0][kind]) for kind in _KINDS[1:]}
-    change = t_1 - t_0
-    with_it = {kind: part * np.sign(change) for kind, part in parts.items()}
-    first, last = (f"{axis} {end[0]}" + (f" to {end[-1]}" if len(end) > 1 else "") for end in ends)
-    return GateShift(
-        where=arm,
-        first=first,
-        last=last,
-        multiplier_first=t_0,
-        multiplier_last=t_1,
-        all_right_part=parts["all_right"],
-        all_wrong_part=parts["all_wrong"],
-        tied_other_part=parts["tied_other"],
-        all_right_masses=(masses[0]["all_right"], masses[1]["all_right"]),
-        all_wrong_masses=(masses[0]["all_wrong"], masses[1]["all_wrong"]),
-        explains="none" if change == 0 else max(with_it, key=lambda kind: with_it[kind]),
-        num_groups=(groups[0], groups[1]),
-    )
-
-
-def _tied_loss(rows: pl.LazyFrame, options: AuditOptions) -> TiedLoss | None:
-    names = columns_of(rows)
-    if not is_summary(names) or not {"loss", "step", "group_size"} <= set(names):
-        return None
-    kept = ["step", "loss", *(name for name in ("kl", "k", "mean_reward", "group_size") if name in names)]
-    table = rows.select(kept).drop_nulls("loss").collect(engine="streaming")
-    if not table.height or table["step"].n_unique() < table.height:
-        return None
-    right = pl.col("k") if "k" in names else (pl.col("mean_reward") * pl.col("group_size")).round()
-    tied = table.filter((right == 0) | (right == pl.col("group_size")))
-    agree = share(tied.height, table.height, level=options.level)
-    zero = share((tied["loss"] == 0).sum(), tied.height, level=options.level)
-    kl = share((tied["loss"] == tied["kl"]).sum(), tied.height, level=options.level) if "kl" in names else None
-    return None if agree is None or zero is None else TiedLoss(tied=agree, zero=zero, kl_alone=kl)
 
 
 def _text(value: object) -> str:
