@@ -1,9 +1,7 @@
 """In this process, in worker processes, with a worker killed or an arm broken: the same bytes, and no other arm lost."""
 
-import multiprocessing as mp
-import os
-import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,17 +26,28 @@ def test_jobs_go_seed_by_seed_and_within_a_seed_in_file_order(small: RaceConfig)
 
 
 def test_a_killed_worker_costs_its_own_run_only_and_the_resumed_race_has_the_bytes_of_an_uninterrupted_one(
-    tmp_path: Path, small: RaceConfig, small_text: str, finished: RaceResult, lasting_bytes
+    tmp_path: Path,
+    small: RaceConfig,
+    small_text: str,
+    finished: RaceResult,
+    lasting_bytes,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    killed: list[int] = []
+    crews: list[_Crew] = []
     seen: list[Progress] = []
 
-    def kill_one(progress: Progress) -> None:
-        seen.append(progress)
-        if progress.step >= 1 and not killed and len({told.identity for told in seen}) == 2:
-            killed.append(min(child.pid for child in mp.active_children() if child.pid))
-            os.kill(killed[0], signal.SIGKILL)
+    class Watched(_Crew):
+        def __init__(self, *fields: Any) -> None:
+            super().__init__(*fields)
+            crews.append(self)
 
+    def kill_one(progress: Progress) -> None:
+        if progress.step == 1 and all(told.step < 1 for told in seen):
+            (worker,) = [worker for worker in crews[0]._workers if worker.job == progress.identity]
+            worker.process.kill()  # in the middle of the run it has just told of
+        seen.append(progress)
+
+    monkeypatch.setattr("deadheat.race.executors._Crew", Watched)
     folder = tmp_path / "small"
     result = run_race(small, small_text, folder, workers=2, observe=kill_one)
     (failure,) = result.failures
@@ -49,7 +58,7 @@ def test_a_killed_worker_costs_its_own_run_only_and_the_resumed_race_has_the_byt
         assert lasting_bytes(folder / job.folder) == lasting_bytes(finished.folder / job.folder), (
             "a run has the bytes in a worker that it has in this process"
         )
-    assert {progress.identity for progress in seen} >= done, "the killed one may have had no time to tell of itself"
+    assert {progress.identity for progress in seen} == set(jobs_of(small))
     assert result.verdict.missing == (str(failure.identity.folder),)
     assert not (folder / "manifest.json").exists(), "an unfinished race is not sealed"
 
@@ -63,7 +72,7 @@ def test_a_killed_worker_costs_its_own_run_only_and_the_resumed_race_has_the_byt
     assert verify_race(folder, observe=lambda part: None).holds
 
 
-def test_a_worker_that_died_between_two_jobs_costs_the_second_one_only(tmp_path: Path, small: RaceConfig) -> None:
+def test_a_worker_that_died_before_it_took_its_job_costs_that_job_only(tmp_path: Path, small: RaceConfig) -> None:
     crew = _Crew(small, tmp_path, jobs_of(small)[:2], 1)
     (worker,) = crew._workers
     worker.process.kill()

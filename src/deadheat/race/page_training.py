@@ -1,4 +1,4 @@
-"""The sections of report.html about the training: learning, gate, cost."""
+"""The sections of report.html about the training: learning, gate, what was drawn, how far the updates went, cost."""
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean

@@ -42,7 +42,7 @@ class RunData:
     num_unscored_E: tuple[int, ...]  # answers without a score, per evaluation
     num_unparsed_E: tuple[int, ...]  # answers from which nothing could be extracted, per evaluation
     seconds: dict[int, float]  # cumulative wall-clock seconds by step
-    peak_bytes: int | None  # most resident memory of its process so far, at its last step; None: not recorded
+    peak_bytes: int | None  # most resident memory its process had held by its end; None: not recorded
 
     def row(self, step: int) -> NDArray[np.float64]:
         """[N] the grades of one evaluation."""
