@@ -72,7 +72,7 @@ class Parts(Generic[Number]):
         if self.seeds is None:
             return None
         v = np.maximum(self.seeds.variance + self.items.variance - sum(part.variance for part in self.noise), 0.0)
-        parts: list[Part[Number]] = [self.seeds, self.items, *self.noise]
+        parts: tuple[Part[Number], ...] = (self.seeds, self.items) + self.noise  # noqa: RUF005 - mypy loses the type
         squares = sum(part.variance**2 / np.maximum(part.df, 1e-300) for part in parts)
         return Part(variance=v, df=np.maximum(v**2 / np.maximum(squares, 1e-300), self.least_df))
 
