@@ -20,6 +20,7 @@ from deadheat.stats.census import bundled_census
 from deadheat.stats.comparison import Settings, Side, compare
 from deadheat.stats.floor_report import FloorQuestion, floor_report
 from deadheat.stats.floors import Zone, floor_from_se, read_margin
+from deadheat.stats.neighbours import neighbours
 from deadheat.stats.power_report import power_report
 from deadheat.stats.significance import binomial_two_sided
 from deadheat.stats.vote_models import Design, IidVotes
@@ -76,6 +77,12 @@ def leaderboard(data: Path, out: Path) -> None:
             f"significant only {zones.count(Zone.SIGNIFICANT_NOT_REPEATABLE)}, below {zones.count(Zone.BELOW)}; "
             f"votes significant at tie bands {TIE_BANDS}: {called}"
         )
+    ranking = neighbours(table_MN, names)
+    plain = sum(pair.p_value < ranking.alpha for pair in ranking.pairs)
+    print(
+        f"AlpacaEval, neighbours separated after Holm: {ranking.num_separated} of {len(ranking.pairs)} (p < "
+        f"{ranking.alpha:g} before: {plain}), n = {ranking.n} prompts that every model has"
+    )
     points = [
         FloorPoint(label=f"{names[a]} over {names[b]}", margin_pp=margin, floor_pp=floor, kind=zone.value)
         for a, b in pairs

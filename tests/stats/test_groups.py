@@ -1,4 +1,4 @@
-"""Groups of attempts, panels of models, channels and ranks."""
+"""Groups of attempts, panels of models and channels."""
 
 import itertools
 import math
@@ -20,7 +20,6 @@ from deadheat.stats.groups import (
     union,
     within_group_resolution,
 )
-from deadheat.stats.ranking import rank_separation
 
 
 def test_the_gate_is_u_shaped() -> None:
@@ -106,21 +105,3 @@ def test_a_channel_that_was_empty_before_counts_as_rate_alone() -> None:
     split = channel_decomposition([0, 0], ["none", "none"], [1, 0], ["box", "none"])
     assert split.rate_first == Parts(rate=0.5, accuracy=0.0)
     assert split.channels[0].accuracy_before is None
-
-
-def test_ranks_of_models_that_the_items_cannot_tell_apart_overlap() -> None:
-    rng = np.random.Generator(np.random.Philox(key=30))
-    strong, twin = (rng.random(400) < 0.7).astype(float), (rng.random(400) < 0.7).astype(float)
-    weak = (rng.random(400) < 0.3).astype(float)
-    found = rank_separation([strong, twin, weak], ["strong", "twin", "weak"], key=1)
-    assert (found.num_pairs, found.separated_pairs) == (3, 2)
-    assert [(s.rank_low, s.rank_high) for s in found.standings][2] == (3, 3)
-    assert {(s.rank_low, s.rank_high) for s in found.standings[:2]} == {(1, 2)}
-    assert found == rank_separation([strong, twin, weak], ["strong", "twin", "weak"], key=1)
-    assert found.ahead_frac != rank_separation([strong, twin, weak], ["strong", "twin", "weak"], key=2).ahead_frac
-
-
-def test_equal_models_are_never_separated() -> None:
-    found = rank_separation([[1, 0, 1], [1, 0, 1]], ["x", "y"], key=1, resamples=50)
-    assert (found.separated_pairs, found.ahead_frac[0][1]) == (0, 0.5)
-    assert [s.rank for s in found.standings] == [1, 1]
