@@ -16,11 +16,9 @@ import polars as pl
 from deadheat.audit.records import AuditOptions, AuditRecord, Missing, share
 from deadheat.audit.table import SIZE, columns_of, group_table, is_tied, number, score_columns, scored
 from deadheat.reports.formats import format_share
-from deadheat.sampling.keys import stream_key
 from deadheat.stats.groups import Resolution, auroc, within_group_resolution
 from deadheat.stats.intervals import Interval
 
-_KEY_LABEL = "audit/rescored"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +97,7 @@ def _reading(rows: pl.LazyFrame, name: str, grade: str, options: AuditOptions) -
     sums = both.select(pl.len().alias("n"), *(f.cast(pl.Int64).sum().alias(key) for key, f in flags.items()))
     found = sums.collect(engine="streaming").row(0, named=True)
     table = rows.select("group_id", s=number(name), g=pl.col(grade).cast(pl.Float64)).collect(engine="streaming")
-    resolution, whole = _resolution(table)
+    resolution, whole = _resolution(table, options.level)
     usd = None if options.usd_per_rollout is None else options.usd_per_rollout * table["s"].count()
     level = options.level
     return RescoredReading(
@@ -121,7 +119,7 @@ def _reading(rows: pl.LazyFrame, name: str, grade: str, options: AuditOptions) -
     )
 
 
-def _resolution(table: pl.DataFrame) -> tuple[Resolution | None, float | None]:
+def _resolution(table: pl.DataFrame, level: float) -> tuple[Resolution | None, float | None]:
     """Inside mixed groups, and over all rollouts; grades are right where they equal 1."""
     kept = table.drop_nulls().sort("group_id", "s", "g")
     right = (kept["g"] == 1.0).to_numpy()
@@ -134,8 +132,7 @@ def _resolution(table: pl.DataFrame) -> tuple[Resolution | None, float | None]:
     )
     if not mixed.height:
         return None, whole
-    key = stream_key(0, _KEY_LABEL)
     within = within_group_resolution(
-        mixed["s"].to_numpy(), mixed["right"].to_numpy().astype(float), mixed["group_id"].to_list(), key=key
+        mixed["s"].to_numpy(), mixed["right"].to_numpy().astype(float), mixed["group_id"].to_list(), level=level
     )
     return within, whole

@@ -57,7 +57,7 @@ class ItemClusters:
     @property
     def effective(self) -> float:
         """C_e = 1/Σ w²: clusters of equal size that would say as much."""
-        return 1 / float((self.weight_C**2).sum())
+        return float(self.num) if self.single else 1 / float((self.weight_C**2).sum())
 
     def means(self, values_N: Floats) -> Floats:
         """[C] mean of each cluster."""

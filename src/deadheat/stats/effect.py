@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from deadheat.errors import StatsError
 from deadheat.stats.clusters import FEWEST_CLUSTERS, ItemClusters
 from deadheat.stats.distributions import SMALLEST_P, chi2_quantile, t_quantile, t_two_sided
+from deadheat.stats.intervals import Interval, wilson
 
 MANY_MISSING = 0.20  # share of missing cells that is said aloud
 Floats = NDArray[np.float64]
@@ -111,11 +112,14 @@ class Effect:
     p_items: float
     parts: Parts[float]
     spread: Spread | None  # of the seeds; None: one seed
+    item_var: float  # σ²_i, between items, cut at 0; 0 with one seed, where it cannot be told from the residual
+    residual_var: float  # σ²_r, left in a cell
     n: int  # items
     num_seeds: int  # S: the smaller side's where they are uncoupled
     left_out: int  # items without any value
     missing_cells: int  # seed–item cells without a value, among the items and seeds kept
     num_clusters: int | None  # clusters of items; None: items are their own
+    num_units: float  # items, or clusters of equal size that would say as much
     coupled: bool  # A's seeds are B's
     method: str
     note: str = ""  # caveat to print beside it; empty: none
@@ -165,7 +169,7 @@ def leaves_zero(low: float, high: float) -> bool:
     return low > 0 or high < 0
 
 
-def effect(
+def paired_effect(
     table_SN: ArrayLike,
     *,
     alpha: float = 0.05,
@@ -186,7 +190,7 @@ def effect(
     Example:
         One seed, 5 won and 0 lost of 100: column means plus +1 and −1 have SS 7 − 5²/102 and 101 degrees of freedom;
         v_i = 6.7549/101/102·(102/100)² = .00068218, t = 1.98373.
-        >>> found = effect([[1] * 5 + [0] * 95], grades=True)
+        >>> found = paired_effect([[1] * 5 + [0] * 95], grades=True)
         >>> round(found.estimate, 2), round(found.half, 4), found.called, found.called_runs
         (0.05, 0.0518, False, False)
     """
@@ -201,8 +205,9 @@ def effect(
         noise=noise if seeds else (),
         least_df=_least_df(len(fit.rows_S), columns),
     )
-    left_out = int((~present_N).sum())
-    return _effect(parts, fit.mean, len(fit.rows_S), [fit], columns, alpha, left_out, coupled=True, grades=grades)
+    raw = _items_part(fit.columns_N, False, columns).variance
+    found = _effect(parts, raw, fit.mean, len(fit.rows_S), [fit], columns, coupled=True, grades=grades)
+    return replace(found, left_out=int((~present_N).sum())).at(alpha)
 
 
 def uncoupled_effect(
@@ -225,14 +230,45 @@ def uncoupled_effect(
     columns = ItemClusters.of(clusters, present_N)
     seeds = _welch([_seeds_part(fit) for fit in fits], [len(fit.rows_S) for fit in fits])
     smaller = min(len(fit.rows_S) for fit in fits)
+    columns_N = fits[0].columns_N - fits[1].columns_N
     parts = Parts(
         seeds=seeds,
-        items=_items_part(fits[0].columns_N - fits[1].columns_N, grades, columns),
+        items=_items_part(columns_N, grades, columns),
         noise=tuple(_noise_part(fit, columns) for fit in fits) if seeds else (),
         least_df=_least_df(smaller, columns),
     )
-    mean, left_out = fits[0].mean - fits[1].mean, int((~present_N).sum())
-    return _effect(parts, mean, smaller, fits, columns, alpha, left_out, coupled=False, grades=grades)
+    raw, mean = _items_part(columns_N, False, columns).variance, fits[0].mean - fits[1].mean
+    found = _effect(parts, raw, mean, smaller, fits, columns, coupled=False, grades=grades)
+    return replace(found, left_out=int((~present_N).sum())).at(alpha)
+
+
+def side_mean(table_SN: ArrayLike, *, alpha: float = 0.05) -> Interval:
+    """One side's mean over seeds and items: of right/wrong scores of one seed Wilson's interval, the rule's otherwise.
+
+    Grades keep their bounds in [0, 1].
+
+    Example:
+        >>> found = side_mean([[1.0] * 117 + [0.0] * 83])
+        >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3), found.method
+        (0.585, 0.516, 0.651, 'Wilson')
+    """
+    table = np.atleast_2d(np.asarray(table_SN, dtype=np.float64))
+    kept = table[~np.isnan(table)]
+    if len(table) == 1 and kept.size and np.isin(kept, (0.0, 1.0)).all():
+        return wilson(int(kept.sum()), kept.size, 1 - alpha, left_out=table.size - kept.size)
+    grades = bool(((kept >= 0) & (kept <= 1)).all())
+    found = paired_effect(table, alpha=alpha, grades=grades)
+    low, high = (max(found.low, 0.0), min(found.high, 1.0)) if grades else (found.low, found.high)
+    return Interval(
+        estimate=found.estimate,
+        low=low,
+        high=high,
+        level=found.level,
+        n=found.n,
+        left_out=found.left_out,
+        method=found.method,
+        note=found.note,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,15 +318,30 @@ def _seeds_part(fit: _Fit) -> Part[float] | None:
     return None if num < 2 else Part(variance=float(fit.rows_S.var(ddof=1)) / num, df=float(num - 1))
 
 
+def items_variance(column_ss: Number, mean: Number, num_items: int, *, grades: bool) -> Number:
+    """v_i from Σ(column mean − D̄)²; for grades as if +1 and −1 were two more items, times ((N+2)/N)².
+
+    Appending +1 and −1 to N values of mean m adds 2 + 2m²N/(N+2) to their sum of squares.
+
+    Example:
+        Values 1, 0: SS ½ about ½; with +1 and −1 the values 1, 0, 1, −1 have SS 2.75 about ¼, 2.75/3/4·(4/2)² = .9167.
+        >>> round(items_variance(0.5, 0.5, 2, grades=True), 4), items_variance(0.5, 0.5, 2, grades=False)
+        (0.9167, 0.25)
+    """
+    num = num_items
+    if grades:
+        return (column_ss + 2 + 2 * mean**2 * num / (num + 2)) / (num + 1) / (num + 2) * ((num + 2) / num) ** 2
+    return column_ss / max(num - 1, 1) / num
+
+
 def _items_part(columns_N: Floats, grades: bool, columns: ItemClusters) -> Part[float]:
     num = columns_N.size
     if not columns.single:
         extra = 2 / num**2 if grades else 0.0
         return Part(variance=columns.variance(columns_N) + extra, df=max(columns.effective - 1, 0.0))
-    if grades:
-        wide = np.append(columns_N, [1.0, -1.0])
-        return Part(variance=float(wide.var(ddof=1)) / wide.size * (wide.size / num) ** 2, df=float(num + 1))
-    return Part(variance=float(columns_N.var(ddof=1)) / num if num > 1 else 0.0, df=float(num - 1))
+    mean = float(columns_N.mean())
+    variance = items_variance(float(((columns_N - mean) ** 2).sum()), mean, num, grades=grades)
+    return Part(variance=variance, df=num + 1.0 if grades else max(num - 1.0, 1e-9))
 
 
 def _noise_part(fit: _Fit, columns: ItemClusters) -> Part[float]:
@@ -321,27 +372,28 @@ def _least_df(num_seeds: int, columns: ItemClusters) -> float:
 
 def _effect(
     parts: Parts[float],
+    raw_items: float,
     mean: float,
     num_seeds: int,
     fits: Sequence[_Fit],
     columns: ItemClusters,
-    alpha: float,
-    left_out: int,
     *,
     coupled: bool,
     grades: bool,
 ) -> Effect:
-    missing = sum(fit.residuals_SN.size - fit.cells for fit in fits)
+    """The effect without a level; `raw_items` is v_i without the two more items that grades get."""
     cells = sum(fit.residuals_SN.size for fit in fits)
+    missing = cells - sum(fit.cells for fit in fits)
     refused = _refusal(parts, columns, grades)
     notes = [refused] if refused else []
     if missing > MANY_MISSING * cells:
         notes.append(f"{missing / cells:.0%} of the seed–item cells are missing")
-    found = Effect(
+    noise, units = sum(part.variance for part in parts.noise), columns.effective
+    return Effect(
         estimate=mean,
         low=-math.inf,
-        high=math.inf,
-        level=1 - alpha,
+        high=math.inf if refused else mean,
+        level=math.nan,
         p_value=1.0 if refused else max(parts.p_value(mean), SMALLEST_P),
         half_both=None,
         half_seeds=None,
@@ -349,16 +401,18 @@ def _effect(
         p_items=1.0 if refused else max(parts.items.p_value(mean), SMALLEST_P),
         parts=parts,
         spread=None,
+        item_var=max(raw_items - noise, 0.0) * units if parts.noise else 0.0,
+        residual_var=noise * num_seeds * units if parts.noise else raw_items * units,
         n=fits[0].columns_N.size,
         num_seeds=num_seeds,
-        left_out=left_out,
+        left_out=0,
         missing_cells=missing,
         num_clusters=None if columns.single else columns.num,
+        num_units=columns.effective,
         coupled=coupled,
         method=_method(num_seeds, columns, coupled),
         note="; ".join(notes),
     )
-    return found if refused else replace(found, high=mean).at(alpha)
 
 
 def _refusal(parts: Parts[float], columns: ItemClusters, grades: bool) -> str:

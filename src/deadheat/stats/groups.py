@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
-from scipy.stats import rankdata
 
 from deadheat.errors import StatsError
-from deadheat.stats.bootstrap import BootstrapInterval, Level, bootstrap
+from deadheat.stats.effect import side_mean
 from deadheat.stats.intervals import Interval, MeanScore, mean_score
 
 Floats = NDArray[np.float64]
@@ -38,13 +37,13 @@ class Multiplier:
 class Resolution:
     """How well a scorer orders right above wrong inside a group."""
 
-    over_groups: BootstrapInterval  # mean of the groups' own shares, groups drawn again
+    over_groups: Interval  # mean of the groups' own shares, groups as the sample
     over_pairs: float  # share of right–wrong pairs ordered right, all groups together
     n: int  # groups holding both right and wrong
     left_out: int  # groups all right, all wrong, or with nothing scored
     num_pairs: int  # right–wrong pairs
     level: float  # of the interval
-    method: str = "pairs within groups, ties ½, bootstrapped by group"
+    method: str = "pairs within groups, ties ½; t over groups"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,12 +161,12 @@ def auroc(scores: ArrayLike, right: ArrayLike) -> float:
     num_right, num_wrong = int(labels.sum()), int((~labels).sum())
     if not num_right or not num_wrong:
         raise StatsError(f"{num_right} right and {num_wrong} wrong; AUROC wants at least one of each")
-    ranks = rankdata(values)
+    ranks = _mid_ranks(values)
     return float((ranks[labels].sum() - num_right * (num_right + 1) / 2) / (num_right * num_wrong))
 
 
 def within_group_resolution(
-    scores: ArrayLike, right: ArrayLike, groups: Sequence[str | int], *, key: int, resamples: int = 4000
+    scores: ArrayLike, right: ArrayLike, groups: Sequence[str | int], *, level: float = 0.95
 ) -> Resolution:
     """AUROC inside each group that holds both right and wrong, its mean over groups and over pairs."""
     values, labels = np.asarray(scores, dtype=np.float64), np.asarray(right, dtype=np.float64)
@@ -185,7 +184,7 @@ def within_group_resolution(
             pairs.append(int(grade.sum() * (~grade).sum()))
     if not shares:
         raise StatsError(f"none of {len(members)} groups holds both right and wrong attempts; nothing can be resolved")
-    interval = bootstrap([shares], Level.QUESTION, key=key, resamples=resamples)
+    interval = side_mean([shares], alpha=1 - level)
     return Resolution(
         over_groups=interval,
         over_pairs=float(np.average(shares, weights=pairs)),
@@ -291,6 +290,12 @@ def union(checkpoints_CN: ArrayLike) -> Union:
         n=int(known_N.sum()),
         left_out=int((~known_N).sum()),
     )
+
+
+def _mid_ranks(values: Floats) -> Floats:
+    """Ranks from 1, equal values sharing the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place])
 
 
 def _log_choose(n: Floats, k: int) -> Floats:

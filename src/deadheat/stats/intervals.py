@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta, norm, t
 
 from deadheat.errors import StatsError
+from deadheat.stats.distributions import beta_quantile, normal_quantile, t_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,15 @@ class MeanScore:
     num_records: int  # scores given, repeats and missing included
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeanSd:
+    """Mean ± SD of the seeds, ddof = 1."""
+
+    mean: float
+    sd: float  # NaN for a single seed
+    n: int  # seeds
+
+
 def wilson(k: int, n: int, level: float = 0.95, *, left_out: int = 0) -> Interval:
     """Wilson interval of k successes in n.
 
@@ -50,7 +59,7 @@ def wilson(k: int, n: int, level: float = 0.95, *, left_out: int = 0) -> Interva
         (40.7, 55.7)
     """
     _check_counts(k, n, level)
-    z = float(norm.isf((1 - level) / 2))
+    z = -normal_quantile((1 - level) / 2)
     centre = (k + z * z / 2) / (n + z * z)
     half = z * math.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)
     low = 0.0 if k == 0 else centre - half
@@ -68,8 +77,8 @@ def clopper_pearson(k: int, n: int, level: float = 0.95, *, left_out: int = 0) -
     """
     _check_counts(k, n, level)
     tail = (1 - level) / 2
-    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
-    high = 1.0 if k == n else float(beta.isf(tail, k + 1, n - k))
+    low = 0.0 if k == 0 else beta_quantile(tail, k, n - k + 1)
+    high = 1.0 if k == n else beta_quantile(1 - tail, k + 1, n - k)
     return Interval(estimate=k / n, low=low, high=high, level=level, n=n, left_out=left_out, method="Clopper–Pearson")
 
 
@@ -102,7 +111,7 @@ def mean_score(
     given = np.asarray(scores_N, dtype=np.float64)
     if given.ndim != 1:
         raise StatsError(f"scores have shape {given.shape}; wanted one axis, one score per record")
-    scores_N_ = collapse_repeats(given[None, :], item_ids)[0] if item_ids is not None else given
+    scores_N_ = _one_per_item(given, item_ids) if item_ids is not None else given
     kept = scores_N_[~np.isnan(scores_N_)]
     n, left_out = kept.size, scores_N_.size - kept.size
     if n == 0:
@@ -110,14 +119,14 @@ def mean_score(
     right_or_wrong = bool(np.isin(kept, (0.0, 1.0)).all())
     if right_or_wrong:
         interval = wilson(int(kept.sum()), n, level, left_out=left_out)
-        z = float(norm.isf((1 - level) / 2))
+        z = -normal_quantile((1 - level) / 2)
         constant = interval.estimate in (0.0, 1.0)
         se = (interval.high - interval.low) / z if constant else _se_of_mean(kept)
         return MeanScore(interval=interval, se=se, num_records=given.size)
     if n == 1:
         raise StatsError("one score gives no spread; wanted at least two, or right/wrong grades")
     mean, se = float(kept.mean()), _se_of_mean(kept)
-    half = float(t.isf((1 - level) / 2, n - 1)) * se
+    half = -t_quantile((1 - level) / 2, n - 1) * se
     note = "all scores equal: zero width" if se == 0 else ""
     interval = Interval(
         estimate=mean,
@@ -132,28 +141,33 @@ def mean_score(
     return MeanScore(interval=interval, se=se, num_records=given.size)
 
 
-def collapse_repeats(table_SN: NDArray[np.float64], item_ids: Sequence[str | int | None]) -> NDArray[np.float64]:
-    """[S, distinct items] mean of each seed's records per item id, first appearance first; None is its own item.
-
-    Three epochs of 500 questions are 500 items. Missing records are left out of an item's mean; an item with none
-    present stays missing.
+def mean_sd(values_S: ArrayLike) -> MeanSd:
+    """Mean and sample SD.
 
     Example:
-        >>> collapse_repeats(np.array([[1.0, 0.0, 1.0]]), ["a", "a", "b"]).tolist()
-        [[0.5, 1.0]]
+        44.4, 45.0, 48.8: mean 46.0667; deviations −1.6667, −1.0667, 2.7333; sqrt(11.3867/2) = 2.386.
+        >>> result = mean_sd([44.4, 45.0, 48.8])
+        >>> round(result.mean, 2), round(result.sd, 2)
+        (46.07, 2.39)
     """
-    if len(item_ids) != table_SN.shape[1]:
-        raise StatsError(f"{len(item_ids)} item ids for {table_SN.shape[1]} items; wanted one id per item")
+    values = np.asarray(values_S, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or np.isnan(values).any():
+        raise StatsError(f"got {values.size} values of shape {values.shape}; wanted one finite number per seed")
+    sd = float(values.std(ddof=1)) if values.size > 1 else math.nan
+    return MeanSd(mean=float(values.mean()), sd=sd, n=values.size)
+
+
+def _one_per_item(scores: NDArray[np.float64], item_ids: Sequence[str | int | None]) -> NDArray[np.float64]:
+    """Mean of the records of each id, missing ones left out; an id of None is an item of its own."""
+    if len(item_ids) != scores.size:
+        raise StatsError(f"{len(item_ids)} item ids for {scores.size} scores; wanted one id per score")
     labels = [("none", i) if item is None else ("id", item) for i, item in enumerate(item_ids)]
     column = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    place_N = np.array([column[label] for label in labels], dtype=np.int64)
-    present = ~np.isnan(table_SN)
-    out = np.empty((table_SN.shape[0], len(column)))
-    for s, row in enumerate(table_SN):
-        count = np.bincount(place_N, weights=present[s], minlength=len(column))
-        total = np.bincount(place_N, weights=np.where(present[s], row, 0.0), minlength=len(column))
-        out[s] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return out
+    place = np.array([column[label] for label in labels], dtype=np.int64)
+    present = ~np.isnan(scores)
+    count = np.bincount(place, weights=present, minlength=len(column))
+    total = np.bincount(place, weights=np.where(present, scores, 0.0), minlength=len(column))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _se_of_mean(values: NDArray[np.float64]) -> float:

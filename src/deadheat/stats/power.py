@@ -1,10 +1,12 @@
 """The power of a rule: how often it calls a true gap, and the smallest gap it calls four times out of five.
 
-Simulated reruns come from `vote_models`. The gap g is (wins − losses)/all items. As a difference of decided win
-shares it is g/d, and only that one compares with `win_share_floor`; both are in every record.
+Simulated reruns come from `vote_models`. For votes the gap g is (wins − losses)/all items; as a difference of decided
+win shares it is g/d, and only that one compares with `win_share_floor`. A gap of 0 gives the false-call rate, both
+sides together.
 
-The two parts of the rule pull against each other: a further seed sharpens the pooled test and is one more chance to
-point the other way (`agreement_chance`).
+The rule over seeds and items reads sums of squares alone, so its smallest gap is searched with the normal model of
+its components (`Components`); the vote rules read the votes themselves. With one seed that rule calls nothing: its
+rate is then that of *these runs only*.
 """
 
 import functools
@@ -14,17 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import binom, norm
 
 from deadheat.errors import StatsError
 from deadheat.sampling.keys import derive, generator
-from deadheat.stats.vote_models import Design, Reruns, VoteModel
+from deadheat.stats.distributions import binomial_at_most_array, normal_quantile
+from deadheat.stats.effect import Part, Parts, items_variance
+from deadheat.stats.vote_models import Ballots, Components, Design, Layouts, Model, Reruns
 from deadheat.stats.votes import Rule
 
-DOMAIN_POWER = "deadheat/power/v1"
+DOMAIN_POWER = "deadheat/power/v2"
 _CHUNK_RERUNS = 50_000
-_GAP_TOLERANCE = 5e-5
+_MOST_STEPS = 30
+_CLOSE = 3e-3  # on the normal scale of a rate: a thousandth of a rate of 80%
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,34 +38,45 @@ class CatchRate:
     rate_frac: float  # share of reruns calling A
     wrong_frac: float  # share of reruns calling B
     se_frac: float  # Monte-Carlo standard error of the rate
-    gap_frac: float  # true (wins − losses)/all items
-    win_share_gap_frac: float  # the same as a decided win-share difference, g/d
+    gap: float  # true difference; (wins − losses)/all items for votes
+    win_share_gap_frac: float | None  # the same as a decided win-share difference, g/d; None: no votes
     design: Design
-    model: str  # vote model and its parameters
+    model: str  # model and its parameters
     reruns: int  # R
     key: int  # address of the randomness
-    pooled_decided: float  # mean number of items with a decided pooled vote
+    pooled_decided: float | None  # mean number of items with a decided pooled vote; None: no votes
     n: int  # items per rerun
     level: float  # 1 − alpha
     left_out: int = 0
-    method: str = "Monte Carlo over vote counts"
+    method: str = "Monte Carlo"
+
+    @property
+    def false_call_frac(self) -> float:
+        """Both sides: at a gap of 0, how often a winner is called where there is none."""
+        return self.rate_frac + self.wrong_frac
+
+    @property
+    def these_runs_only(self) -> bool:
+        """One seed under the rule over seeds and items: the rate of *these runs only*, never of *called*."""
+        return self.design.rule is Rule.SEEDS_AND_ITEMS and self.design.num_seeds == 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CatchableGap:
+class SmallestGap:
     """The smallest true gap that the rule calls often enough."""
 
-    gap_frac: float | None  # as (wins − losses)/all items; None: not even a gap of d is called that often
-    win_share_gap_frac: float | None  # as a decided win-share difference, g/d
-    target_frac: float  # catch rate asked for
+    gap: float | None  # in the unit of the differences; None: no gap that the model can carry is called that often
+    win_share_gap_frac: float | None  # as a decided win-share difference, g/d; None: no votes, or no such gap
+    most_gap: float  # the largest gap the model can carry: d for votes, 1 for grades
+    target_frac: float  # power asked for
     design: Design
-    model: str  # vote model and its parameters
+    model: str  # model and its parameters
     reruns: int  # R
     key: int  # address of the randomness
     n: int  # items per rerun
     level: float  # 1 − alpha
     left_out: int = 0
-    method: str = "bracketed root of the catch rate on common random numbers"
+    method: str = "root of the rate on common random numbers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,57 +88,58 @@ class _Calls:
     pooled_decided: int
 
 
-def catch_rate(gap_frac: float, model: VoteModel, design: Design, *, key: int, reruns: int = 200_000) -> CatchRate:
+def catch_rate(gap: float, model: Model, design: Design, *, key: int, reruns: int = 200_000) -> CatchRate:
     """Share of simulated reruns in which the rule calls the truly better side.
 
-    With R = 400,000 reruns: N = 500, d = .226, g = .03, S = 3 → .567; N = 2,000, d = .2256 → .990.
+    Two-part rule, R = 400,000: N = 500, d = .226, g = .03, S = 3 → .567; N = 2,000, d = .2256 → .990.
     """
     if reruns < 1:
         raise StatsError(f"{reruns} reruns; wanted at least 1")
-    if abs(gap_frac) > model.discordance_frac:
+    if abs(gap) > model.most_gap + 1e-12:
         raise StatsError(
-            f"gap is {gap_frac:.4g} with discordance {model.discordance_frac:.4g}; a gap cannot exceed the share of "
+            f"gap is {gap:.4g} and the model carries {model.most_gap:.4g} at most; a gap cannot exceed the share of "
             "items that differ: give both as shares of all items"
         )
-    calls = _simulate(gap_frac, model, design, key, reruns)
-    rate = calls.called_a / reruns
+    calls = _simulate(gap, model, design, key, reruns)
+    rate, d = calls.called_a / reruns, getattr(model, "discordance_frac", None)
     return CatchRate(
         rate_frac=rate,
         wrong_frac=calls.called_b / reruns,
         se_frac=math.sqrt(rate * (1 - rate) / reruns),
-        gap_frac=gap_frac,
-        win_share_gap_frac=gap_frac / model.discordance_frac if model.discordance_frac else 0.0,
+        gap=gap,
+        win_share_gap_frac=None if d is None else gap / d if d else 0.0,
         design=design,
         model=model.label,
         reruns=reruns,
         key=key,
-        pooled_decided=calls.pooled_decided / reruns,
+        pooled_decided=None if isinstance(model, Components) else calls.pooled_decided / reruns,
         n=design.num_items,
         level=1 - design.alpha,
     )
 
 
-def smallest_catchable_gap(
-    model: VoteModel, design: Design, *, key: int, target_frac: float = 0.80, reruns: int = 200_000
-) -> CatchableGap:
+def smallest_gap(
+    model: Model, design: Design, *, key: int, target_frac: float = 0.80, reruns: int = 200_000
+) -> SmallestGap:
     """The smallest gap called at least `target_frac` of the time.
 
-    The catch rate is read from the same key at every candidate, so that neighbouring candidates share their noise. On
-    the normal scale, Φ⁻¹(rate), it is nearly straight in the gap: a bracket is stepped out from the closed form of all
-    votes pooled and narrowed to 0.005 points by bisection with inverse interpolation (Brent 1973).
+    The rate is read from the same key at every candidate, so that neighbouring candidates share their noise. On the
+    normal scale, Φ⁻¹(rate), it is nearly straight in the gap: secant steps inside a bracket find its root.
     """
     if not 0 < target_frac < 1:
-        raise StatsError(f"target is {target_frac}; wanted a catch rate strictly between 0 and 1, such as 0.80")
+        raise StatsError(f"target is {target_frac}; wanted a rate strictly between 0 and 1, such as 0.80")
 
     @functools.cache
-    def shortfall(gap: float) -> float:
+    def excess(gap: float) -> float:
         called = _simulate(gap, model, design, key, reruns).called_a
-        return float(norm.ppf(target_frac) - norm.ppf((called + 0.5) / (reruns + 1)))
+        return normal_quantile((called + 0.5) / (reruns + 1)) - normal_quantile(target_frac)
 
-    gap = _first_root(shortfall, _one_se(model, design), model.most_gap_frac * (1 - 1e-6))
-    return CatchableGap(
-        gap_frac=gap,
-        win_share_gap_frac=None if gap is None else gap / model.discordance_frac,
+    found = _root(excess, model.unit_se(design), model.most_gap * (1 - 1e-6))
+    d = getattr(model, "discordance_frac", None)
+    return SmallestGap(
+        gap=found,
+        win_share_gap_frac=None if found is None or not d else found / d,
+        most_gap=model.most_gap,
         target_frac=target_frac,
         design=design,
         model=model.label,
@@ -146,6 +162,7 @@ def agreement_chance(p: float, num_seeds: int) -> float:
     return p**num_seeds
 
 
+@functools.lru_cache(maxsize=16)
 def critical_wins(num_items: int, alpha: float) -> NDArray[np.int64]:
     """[N+1] at m decided votes, the fewest wins whose exact two-sided p is below alpha; m + 1 where none is.
 
@@ -155,41 +172,57 @@ def critical_wins(num_items: int, alpha: float) -> NDArray[np.int64]:
         [1, 2, 3, 4, 5, 6, 6]
     """
     m = np.arange(num_items + 1)
-    wins = np.maximum(binom.isf(alpha / 2, m, 0.5).astype(np.int64) - 1, 0)
-    for _ in range(4):
-        wins = np.where((wins <= m) & (2 * binom.sf(wins - 1, m, 0.5) >= alpha), wins + 1, wins)
-    return np.asarray(wins, dtype=np.int64)
+    low, high = m // 2, m + 1  # the answer lies in (low, high]: half of the votes are never significant
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        significant = 2 * binomial_at_most_array(m - middle, m) < alpha
+        high, low = np.where(significant, middle, high), np.where(significant, low, np.maximum(low, middle))
+    return np.asarray(high, dtype=np.int64)
 
 
-def _first_root(shortfall: Callable[[float], float], unit: float, most: float) -> float | None:
-    """Where a falling shortfall crosses 0 on [0, most]; `unit` is about the gap that one normal unit costs."""
-    if most <= 0:
-        return None
-    start = min(3.1 * unit, most)
-    low = high = start
-    if shortfall(start) > 0:
-        while shortfall(high) > 0:
-            if high >= most:
-                return None
-            low, high = high, min(high + (1.4 * shortfall(high) + 0.05) * unit, most)
-    else:
-        while shortfall(low) <= 0:
-            if low <= 0:
-                return 0.0
-            low, high = max(low + (1.4 * shortfall(low) - 0.05) * unit, 0.0), low
-    return float(brentq(shortfall, low, high, xtol=_GAP_TOLERANCE))
+def parts_of(layouts: Layouts, num_seeds: int, num_items: int) -> Parts[Floats]:
+    """The variance parts of many tables at once, as `effect` computes them for one."""
+    num, grades = num_items, layouts.grades
+    items = items_variance(layouts.column_ss_R, layouts.mean_R, num, grades=grades)
+    item_part = Part(variance=items, df=np.full(1, num + 1.0 if grades else max(num - 1.0, 1e-9)))
+    if num_seeds == 1:
+        return Parts(seeds=None, items=item_part, noise=(), least_df=1.0)
+    noise_df = (num_seeds - 1) * (num - 1)
+    noise = layouts.residual_ss_R / max(noise_df, 1) / (num_seeds * num)
+    seeds = layouts.row_ss_R / (num_seeds - 1) / num_seeds
+    return Parts(
+        seeds=Part(variance=seeds, df=np.full(1, num_seeds - 1.0)),
+        items=item_part,
+        noise=(Part(variance=noise, df=np.full(1, float(noise_df))),),
+        least_df=num_seeds - 1.0,
+    )
 
 
-def _one_se(model: VoteModel, design: Design) -> float:
-    """Standard error of the gap if all votes were pooled as independent."""
-    return math.sqrt(model.discordance_frac / (design.num_items * design.num_seeds))
+def _root(excess: Callable[[float], float], unit: float, most: float) -> float | None:
+    """Where a rising function crosses 0 on [0, most]; `unit` is about the gap that one normal unit costs."""
+    if most <= 0 or excess(0.0) >= 0:
+        return None if most <= 0 else 0.0
+    low, high = 0.0, min(3.0 * unit, most)
+    while excess(high) < 0:
+        if high >= most:
+            return None
+        low, high = high, min(1.5 * high, most)
+    tolerance = 1e-4 * high
+    for _ in range(_MOST_STEPS):
+        if high - low <= tolerance:
+            break
+        slope = (excess(high) - excess(low)) / (high - low)
+        gap = min(max(low - excess(low) / slope, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+        if abs(excess(gap)) < _CLOSE:
+            return gap
+        low, high = (gap, high) if excess(gap) < 0 else (low, gap)
+    return (low + high) / 2
 
 
-def _simulate(gap: float, model: VoteModel, design: Design, key: int, reruns: int) -> _Calls:
+def _simulate(gap: float, model: Model, design: Design, key: int, reruns: int) -> _Calls:
     rng = generator(derive(DOMAIN_POWER, key))
-    critical = critical_wins(design.num_items, design.alpha)
     parts = [
-        _apply(design.rule, model.sample(gap, design, min(_CHUNK_RERUNS, reruns - start), rng), critical)
+        _calls(model.sample(gap, design, min(_CHUNK_RERUNS, reruns - start), rng), design)
         for start in range(0, reruns, _CHUNK_RERUNS)
     ]
     return _Calls(
@@ -199,16 +232,29 @@ def _simulate(gap: float, model: VoteModel, design: Design, key: int, reruns: in
     )
 
 
-def _apply(rule: Rule, runs: Reruns, critical: NDArray[np.int64]) -> _Calls:
+def _calls(runs: Reruns, design: Design) -> _Calls:
     """Read a batch of reruns under a rule."""
-    decided_R = runs.wins_R + runs.losses_R
-    bar_R = critical[decided_R]
+    decided = 0 if runs.ballots is None else int((runs.ballots.wins_R + runs.ballots.losses_R).sum())
+    if design.rule is Rule.SEEDS_AND_ITEMS:
+        mean_R = runs.layouts.mean_R
+        clear_R = parts_of(runs.layouts, design.num_seeds, design.num_items).p_value(mean_R) < design.alpha
+        a_R, b_R = clear_R & (mean_R > 0), clear_R & (mean_R < 0)
+    elif runs.ballots is None:
+        raise StatsError(f"the {design.rule.value} rule reads votes, and the model has scores; wanted a model of votes")
+    else:
+        a_R, b_R = _by_votes(runs.ballots, design)
+    return _Calls(called_a=int(a_R.sum()), called_b=int(b_R.sum()), pooled_decided=decided)
+
+
+def _by_votes(runs: Ballots, design: Design) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    critical = critical_wins(design.num_items, design.alpha)
+    bar_R = critical[runs.wins_R + runs.losses_R]
     a_R, b_R = runs.wins_R >= bar_R, runs.losses_R >= bar_R
-    if rule is Rule.PER_SEED:
+    if design.rule is Rule.PER_SEED:
         bar_RS, half = critical[runs.ups_RS + runs.downs_RS], runs.ups_RS.shape[1] / 2
         a_R = (runs.ups_RS >= bar_RS).sum(axis=1) > half
         b_R = (runs.downs_RS >= bar_RS).sum(axis=1) > half
-    if rule is not Rule.POOLED:
+    if design.rule is not Rule.POOLED:
         a_R &= (runs.ups_RS > runs.downs_RS).all(axis=1)
         b_R &= (runs.ups_RS < runs.downs_RS).all(axis=1)
-    return _Calls(called_a=int(a_R.sum()), called_b=int(b_R.sum()), pooled_decided=int(decided_R.sum()))
+    return a_R, b_R

@@ -31,8 +31,9 @@ class AlignedTables:
     """Two sides on the seeds and items that both have."""
 
     a_SN: NDArray[np.float64]  # [S, N] NaN where a seed lacks an item
-    b_SN: NDArray[np.float64]  # [S, N]
-    seeds: tuple[str, ...]  # [S] as text, sorted
+    b_SN: NDArray[np.float64]  # [S, N] the same seeds where they are coupled, its own otherwise
+    seeds_a: tuple[str, ...]  # [S] as text, in order
+    seeds_b: tuple[str, ...]
     items: tuple[str, ...]  # [N] as text, sorted
     only_a: tuple[str, ...]  # items left out because B lacks them
     only_b: tuple[str, ...]  # items left out because A lacks them
@@ -46,8 +47,8 @@ class AlignedTables:
         return len(self.only_a) + len(self.only_b)
 
 
-def align(a: pl.DataFrame, b: pl.DataFrame, columns: Columns) -> AlignedTables:
-    """Both sides as seeds × items over what they share.
+def align(a: pl.DataFrame, b: pl.DataFrame, columns: Columns, *, coupled: bool = True) -> AlignedTables:
+    """Both sides as seeds × items over the items they share, and over the seeds they share where those are coupled.
 
     Example:
         >>> a = pl.DataFrame({"item": ["x", "y"], "value": [1.0, 0.0]})
@@ -59,19 +60,22 @@ def align(a: pl.DataFrame, b: pl.DataFrame, columns: Columns) -> AlignedTables:
     side_a, side_b = _long(a, columns, "A"), _long(b, columns, "B")
     items_a, items_b = set(side_a["item"]), set(side_b["item"])
     seeds_a, seeds_b = set(side_a["seed"]), set(side_b["seed"])
-    items, seeds = sorted(items_a & items_b), sorted(seeds_a & seeds_b)
+    items = sorted(items_a & items_b)
+    shared = seeds_a & seeds_b if coupled else None
+    own_a, own_b = (sorted(seeds if shared is None else shared, key=_natural) for seeds in (seeds_a, seeds_b))
     if not items:
         raise StatsError(f"no item in common: A has {_few(items_a)}, B has {_few(items_b)}; wanted the same item keys")
-    if not seeds:
+    if not own_a:
         raise StatsError(f"no seed in common: A has {_few(seeds_a)}, B has {_few(seeds_b)}; wanted the same seed keys")
     return AlignedTables(
-        a_SN=_wide(side_a, seeds, items),
-        b_SN=_wide(side_b, seeds, items),
-        seeds=tuple(seeds),
+        a_SN=_wide(side_a, own_a, items),
+        b_SN=_wide(side_b, own_b, items),
+        seeds_a=tuple(own_a),
+        seeds_b=tuple(own_b),
         items=tuple(items),
         only_a=tuple(sorted(items_a - items_b)),
         only_b=tuple(sorted(items_b - items_a)),
-        seeds_left_out=tuple(sorted(seeds_a ^ seeds_b)),
+        seeds_left_out=tuple(sorted(seeds_a ^ seeds_b, key=_natural)) if coupled else (),
         repeats_a=a.height - side_a.height,
         repeats_b=b.height - side_b.height,
     )
@@ -109,6 +113,11 @@ def _wide(long: pl.DataFrame, seeds: Sequence[str], items: Sequence[str]) -> NDA
         if seed in row and item in column and value is not None:
             table[row[seed], column[item]] = value
     return table
+
+
+def _natural(key: str) -> tuple[int, str]:
+    """Numbers in their order: 2 before 10."""
+    return len(key), key
 
 
 def _few(keys: set[str]) -> str:

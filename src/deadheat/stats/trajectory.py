@@ -21,15 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deadheat.errors import StatsError
-from deadheat.sampling.keys import derive
-from deadheat.stats.bootstrap import BootstrapInterval, bootstrap
-from deadheat.stats.contrasts import PoolStatus
+from deadheat.stats.effect import Effect, leaves_zero, paired_effect
+from deadheat.stats.gains import are_grades
 from deadheat.stats.intervals import Interval, wilson
 from deadheat.stats.significance import SignTest, binomial_two_sided
 from deadheat.stats.votes import Tally, pooled_votes, tally, votes_from_scores
 
-DOMAIN_TRAJECTORY = "deadheat/trajectory/v1"
 Floats = NDArray[np.float64]
+
+
+class PoolStatus(StrEnum):
+    """Whether a pool may still confirm anything."""
+
+    INSPECTED = "inspected"  # a setting or checkpoint was chosen while seeing it
+    CONFIRMATORY = "confirmatory"  # nothing was chosen on it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +73,12 @@ class Reading:
     """A − B at one checkpoint."""
 
     step: int
-    interval: BootstrapInterval
+    effect: Effect
 
     @property
     def separated(self) -> bool:
-        """The interval excludes 0."""
-        return self.interval.low > 0 or self.interval.high < 0
+        """Clear: the interval leaves 0."""
+        return leaves_zero(self.effect.low, self.effect.high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +88,10 @@ class PairTrajectory:
     arm_a: str
     arm_b: str
     readings: tuple[Reading, ...]  # [C]
-    converged: BootstrapInterval  # each seed at its own converged checkpoint
+    converged: Effect  # each seed at its own converged checkpoint
     flips: int  # checkpoints whose point estimate lies strictly on the other side of the converged one
     on_converged_side: int  # checkpoints strictly on the converged side
-    separated: int  # checkpoints whose interval excludes 0
+    separated: int  # checkpoints whose interval leaves 0
     opposed_pairs: int  # pairs of separated readings with opposite signs
     n: int  # items
     left_out: int  # items missing everywhere
@@ -122,7 +127,7 @@ class NamedReading:
     pooled: Tally  # pooled votes over items, A against B
     test: SignTest
     seed_nets: tuple[int, ...]  # [S] wins − losses
-    interval: BootstrapInterval  # A − B
+    effect: Effect  # A − B
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,16 +140,14 @@ class FourReadings:
     final_fresh: NamedReading
 
 
-def read_trajectory(
-    curves: Sequence[ArmCurve], *, key: int, resamples: int = 2000, window: int = 3
-) -> TrajectoryReading:
+def read_trajectory(curves: Sequence[ArmCurve], *, alpha: float = 0.05, window: int = 3) -> TrajectoryReading:
     """Every pair of arms at every shared checkpoint, and how well early summaries foretell the converged sign."""
     if len(curves) < 2:
         raise StatsError(f"{len(curves)} arms; a trajectory is read between at least 2")
     if window < 2:
         raise StatsError(f"window is {window}; a slope wants at least 2 readings")
-    pairs = tuple(_pair(a, b, key, resamples) for a, b in combinations(curves, 2))
-    scores = tuple(score for summary in Summary if (score := _score(summary, curves, window)) is not None)
+    pairs = tuple(_pair(a, b, alpha) for a, b in combinations(curves, 2))
+    scores = tuple(score for summary in Summary if (score := _score(summary, curves, window, alpha)) is not None)
     return TrajectoryReading(pairs=pairs, scores=scores, window=window)
 
 
@@ -168,7 +171,7 @@ def at_step(curve: ArmCurve, step: int) -> Floats:
 
 
 def four_readings(
-    a: ArmCurve, b: ArmCurve, *, selection_N: NDArray[np.bool_], shared_step: int, key: int, resamples: int = 4000
+    a: ArmCurve, b: ArmCurve, *, selection_N: NDArray[np.bool_], shared_step: int, alpha: float = 0.05
 ) -> FourReadings:
     """Converged on the whole pool; a shared step on the selection pool; selected there and read fresh; final, fresh."""
     _check_pair(a, b)
@@ -186,7 +189,7 @@ def four_readings(
             pooled=pooled,
             test=binomial_two_sided(pooled.wins, pooled.losses, left_out=pooled.ties + pooled.missing),
             seed_nets=tuple(tally(row).net for row in votes),
-            interval=bootstrap(values_a - values_b, key=derive(DOMAIN_TRAJECTORY, key, name), resamples=resamples),
+            effect=_effect(values_a, values_b, alpha),
         )
 
     inspected, confirmatory = PoolStatus.INSPECTED, PoolStatus.CONFIRMATORY
@@ -201,19 +204,14 @@ def four_readings(
     )
 
 
-def _pair(a: ArmCurve, b: ArmCurve, key: int, resamples: int) -> PairTrajectory:
+def _pair(a: ArmCurve, b: ArmCurve, alpha: float) -> PairTrajectory:
     _check_pair(a, b)
-
-    def interval(gap_SN: Floats, label: str) -> BootstrapInterval:
-        return bootstrap(gap_SN, key=derive(DOMAIN_TRAJECTORY, key, a.arm, b.arm, label), resamples=resamples)
-
     readings = tuple(
-        Reading(step=step, interval=interval(a.grades_CSN[c] - b.grades_CSN[c], f"step {step}"))
-        for c, step in enumerate(a.steps)
+        Reading(step=step, effect=_effect(a.grades_CSN[c], b.grades_CSN[c], alpha)) for c, step in enumerate(a.steps)
     )
-    converged = interval(at_converged(a) - at_converged(b), "converged")
+    converged = _effect(at_converged(a), at_converged(b), alpha)
     side = np.sign(converged.estimate)
-    signs_C = np.sign([reading.interval.estimate for reading in readings])
+    signs_C = np.sign([reading.effect.estimate for reading in readings])
     clear = [int(s) for s, reading in zip(signs_C, readings, strict=True) if reading.separated]
     return PairTrajectory(
         arm_a=a.arm,
@@ -230,7 +228,11 @@ def _pair(a: ArmCurve, b: ArmCurve, key: int, resamples: int) -> PairTrajectory:
     )
 
 
-def _score(summary: Summary, curves: Sequence[ArmCurve], window: int) -> SummaryScore | None:
+def _effect(a_SN: Floats, b_SN: Floats, alpha: float) -> Effect:
+    return paired_effect(a_SN - b_SN, alpha=alpha, grades=are_grades(a_SN, b_SN))
+
+
+def _score(summary: Summary, curves: Sequence[ArmCurve], window: int, alpha: float) -> SummaryScore | None:
     """Cells where the summaries' difference has the converged sign; None where none lies before convergence."""
     right = cells = 0
     for a, b in combinations(curves, 2):
@@ -243,7 +245,7 @@ def _score(summary: Summary, curves: Sequence[ArmCurve], window: int) -> Summary
             right += bool(np.sign(gap) == side)
     if not cells:
         return None
-    return SummaryScore(summary=summary, right=right, cells=cells, share=wilson(right, cells))
+    return SummaryScore(summary=summary, right=right, cells=cells, share=wilson(right, cells, 1 - alpha))
 
 
 def _slope(curve_C: Floats, window: int) -> float:

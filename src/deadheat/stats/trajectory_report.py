@@ -21,7 +21,6 @@ class TrajectoryReport:
     seeds: tuple[str, ...]
     n: int  # items
     notes: tuple[str, ...]
-    key: int
 
 
 def trajectory_report(
@@ -30,8 +29,7 @@ def trajectory_report(
     selection_frac: float = 0.5,
     shared_step: int | None = None,
     window: int = 3,
-    resamples: int = 2000,
-    key: int,
+    alpha: float = 0.05,
 ) -> TrajectoryReport:
     """Lay the arms side by side and read them."""
     if not 0 < selection_frac < 1:
@@ -40,22 +38,21 @@ def trajectory_report(
         )
     curves = curves_of(tables)
     steps = curves.arms[0].steps
-    reading = read_trajectory(curves.arms, key=key, resamples=resamples, window=window)
+    reading = read_trajectory(curves.arms, alpha=alpha, window=window)
     num_selection = min(max(1, round(selection_frac * len(curves.items))), len(curves.items) - 1)
     middle = shared_step if shared_step is not None else steps[len(steps) // 2]
     return TrajectoryReport(
         reading=reading,
-        four=_four(curves, num_selection, middle, resamples, key) if num_selection and len(steps) > 1 else None,
+        four=_four(curves, num_selection, middle, alpha) if num_selection and len(steps) > 1 else None,
         shared_step=middle,
         num_selection=num_selection,
         seeds=curves.seeds,
         n=len(curves.items),
         notes=(*curves.notes, "* its checkpoint was selected on the selection pool, never on the fresh one"),
-        key=key,
     )
 
 
-def _four(curves: Curves, num_selection: int, shared_step: int, resamples: int, key: int) -> FourReadings:
+def _four(curves: Curves, num_selection: int, shared_step: int, alpha: float) -> FourReadings:
     selection_N = np.arange(len(curves.items)) < num_selection
     a, b = curves.arms[:2]
-    return four_readings(a, b, selection_N=selection_N, shared_step=shared_step, key=key, resamples=resamples)
+    return four_readings(a, b, selection_N=selection_N, shared_step=shared_step, alpha=alpha)

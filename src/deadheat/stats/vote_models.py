@@ -1,29 +1,34 @@
-"""Where simulated votes come from: four models, each a whole rerun as counts, never an S × N table.
+"""Where simulated comparisons come from: models of votes, each a whole rerun as counts, never an S × N table.
 
     iid           P(+) = (d+g)/2, P(−) = (d−g)/2, P(0) = 1−d, every seed and item alike
     mixture       the same on a share of the items, silence on the others: noise concentrated
     seed_effects  each seed its own gap g_s ~ N(g, τ²), cut at ±d
-    empirical     the vote patterns of an observed table, mirrored and tilted to the gap asked for
+    empirical     the columns of an observed table, mirrored and tilted to the gap asked for
 
 The first three walk through the seeds. Items are exchangeable, so a rerun is how many items stand at each state (up
 votes so far minus down votes; for a strict majority both counts), and one seed moves each state's count by two
-binomial draws. That is S² binomials in place of 3^S multinomial cells, and as exact. The empirical model draws the
-cells.
+binomial draws: S² binomials in place of 3^S multinomial cells, for any number of seeds, and as exact. The empirical
+model draws how often each distinct column occurs.
+
+`Components` is the model of scores: normal seeds, items and residuals, from which only row and column sums are drawn.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from deadheat.errors import StatsError
+from deadheat.stats.distributions import root
 from deadheat.stats.votes import Rule, check_votes
 
-MOST_PATTERN_SEEDS = 7
 Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 State = tuple[int, int]
+Label = TypeVar("Label", int, tuple[int, int])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +37,8 @@ class Design:
 
     num_items: int  # N
     num_seeds: int  # S
-    rule: Rule = Rule.TWO_PART
-    alpha: float = 0.05  # two-sided level of the significance half
+    rule: Rule = Rule.SEEDS_AND_ITEMS
+    alpha: float = 0.05  # two-sided level
 
     def __post_init__(self) -> None:
         if self.num_items < 1 or self.num_seeds < 1:
@@ -43,8 +48,19 @@ class Design:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reruns:
-    """Simulated comparisons, as the counts that rules read."""
+class Layouts:
+    """Simulated tables, as the sums of squares of their two-way layouts."""
+
+    mean_R: Floats  # D̄
+    row_ss_R: Floats  # Σ_s (row mean − D̄)²
+    column_ss_R: Floats  # Σ_i (column mean − D̄)²
+    residual_ss_R: Floats  # Σ_si (what rows and columns leave)²
+    grades: bool  # the scores behind the differences lie in [0, 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ballots:
+    """Simulated votes, as the counts that the vote rules read."""
 
     wins_R: Counts  # items whose pooled vote is A's
     losses_R: Counts  # items whose pooled vote is B's
@@ -52,23 +68,38 @@ class Reruns:
     downs_RS: Counts  # each seed's own wins of B
 
 
-class VoteModel(Protocol):
-    """Where votes come from."""
+@dataclass(frozen=True, kw_only=True)
+class Reruns:
+    """Simulated comparisons."""
+
+    layouts: Layouts
+    ballots: Ballots | None  # None: a model of scores casts no votes
+
+
+class Model(Protocol):
+    """Where comparisons come from."""
 
     @property
-    def discordance_frac(self) -> float:
-        """d: share of votes that are decided."""
-
-    @property
-    def most_gap_frac(self) -> float:
+    def most_gap(self) -> float:
         """The largest gap the model can carry."""
 
     @property
     def label(self) -> str:
         """Name and parameters, for the record."""
 
-    def sample(self, gap_frac: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+    def unit_se(self, design: Design) -> float:
+        """Standard error of the mean without a gap: the size of a first guess."""
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
         """`reruns` independent comparisons at a true gap."""
+
+
+class VoteModel(Model, Protocol):
+    """Where votes come from."""
+
+    @property
+    def discordance_frac(self) -> float:
+        """d: share of votes that are decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +112,7 @@ class IidVotes:
         _check_share("discordance", self.discordance_frac)
 
     @property
-    def most_gap_frac(self) -> float:
+    def most_gap(self) -> float:
         """d."""
         return self.discordance_frac
 
@@ -90,11 +121,15 @@ class IidVotes:
         """Name and parameters."""
         return f"iid(d={self.discordance_frac:.4g})"
 
-    def sample(self, gap_frac: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+    def unit_se(self, design: Design) -> float:
+        """√(d/(N·S))."""
+        return _pooled_se(self.discordance_frac, design)
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
         """One walk of all items."""
         items_R = np.full(reruns, design.num_items)
-        up = _up_chance(gap_frac, self.discordance_frac)
-        return _walk(items_R, self.discordance_frac, np.full((design.num_seeds, 1), up), design.rule, rng)
+        up = _up_chance(gap, self.discordance_frac)
+        return _walk(items_R, self.discordance_frac, np.full((design.num_seeds, 1), up), design, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +148,7 @@ class MixtureVotes:
             )
 
     @property
-    def most_gap_frac(self) -> float:
+    def most_gap(self) -> float:
         """d."""
         return self.discordance_frac
 
@@ -122,12 +157,16 @@ class MixtureVotes:
         """Name and parameters."""
         return f"mixture(d={self.discordance_frac:.4g}, share={self.share_frac:.4g})"
 
-    def sample(self, gap_frac: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+    def unit_se(self, design: Design) -> float:
+        """√(d/(N·S))."""
+        return _pooled_se(self.discordance_frac, design)
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
         """One walk of the voting items, which are drawn first."""
         items_R = rng.binomial(design.num_items, self.share_frac, size=reruns)
-        up = _up_chance(gap_frac, self.discordance_frac)
+        up = _up_chance(gap, self.discordance_frac)
         decided = min(1.0, self.discordance_frac / self.share_frac)
-        return _walk(items_R, decided, np.full((design.num_seeds, 1), up), design.rule, rng)
+        return _walk(items_R, decided, np.full((design.num_seeds, 1), up), design, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +182,7 @@ class SeedEffects:
             raise StatsError(f"tau is {self.tau_frac}; wanted at least 0")
 
     @property
-    def most_gap_frac(self) -> float:
+    def most_gap(self) -> float:
         """d."""
         return self.discordance_frac
 
@@ -152,135 +191,228 @@ class SeedEffects:
         """Name and parameters."""
         return f"seed_effects(d={self.discordance_frac:.4g}, tau={self.tau_frac:.4g})"
 
-    def sample(self, gap_frac: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+    def unit_se(self, design: Design) -> float:
+        """√(d/(N·S) + τ²/S)."""
+        return float(np.hypot(_pooled_se(self.discordance_frac, design), self.tau_frac / design.num_seeds**0.5))
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
         """One walk of all items, each seed of each rerun at its own gap."""
         d = self.discordance_frac
-        gaps_SR = gap_frac + self.tau_frac * rng.standard_normal((design.num_seeds, reruns))
+        gaps_SR = gap + self.tau_frac * rng.standard_normal((design.num_seeds, reruns))
         ups_SR = np.clip((1 + gaps_SR / d) / 2, 0.0, 1.0) if d else np.full((design.num_seeds, 1), 0.5)
-        return _walk(np.full(reruns, design.num_items), d, ups_SR, design.rule, rng)
+        return _walk(np.full(reruns, design.num_items), d, ups_SR, design, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmpiricalVotes:
     """Items resampled from an observed table: its silence, its agreement between seeds, its concentration.
 
-    The direction is replaced: pattern shares are averaged with their mirror image and tilted by exp(λ·net) until the
-    mean gap is the one asked for.
+    The direction is replaced: each column is averaged with its mirror image and tilted by exp(λ·net) until the mean gap
+    is the one asked for.
     """
 
-    shares: tuple[float, ...]  # [3^S] share of items showing each vote pattern, in `patterns` order
-    num_seeds: int  # S of the table
+    columns: tuple[tuple[int, ...], ...]  # [K, S] distinct columns of votes, mirror images beside each other
+    shares: tuple[float, ...]  # [K] share of the items that show each, averaged with its mirror image
+
+    @property
+    def num_seeds(self) -> int:
+        """S of the table."""
+        return len(self.columns[0])
 
     @property
     def discordance_frac(self) -> float:
         """Share of votes that are decided in the table."""
-        return float(np.array(self.shares) @ np.abs(patterns(self.num_seeds)).mean(axis=1))
+        return float(np.array(self.shares) @ np.abs(self.columns).mean(axis=1))
 
     @property
-    def most_gap_frac(self) -> float:
+    def most_gap(self) -> float:
         """Mean |net| of the items: every item's votes turned to its own leaning."""
-        return float(np.array(self.shares) @ np.abs(patterns(self.num_seeds).mean(axis=1)))
+        return float(np.array(self.shares) @ np.abs(np.mean(self.columns, axis=1)))
 
     @property
     def label(self) -> str:
         """Name and parameters."""
         return f"empirical(d={self.discordance_frac:.4g}, S={self.num_seeds})"
 
-    def sample(self, gap_frac: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
-        """One multinomial over the patterns, most frequent first."""
+    def unit_se(self, design: Design) -> float:
+        """√(mean squared net/N)."""
+        return float(np.sqrt(np.array(self.shares) @ np.mean(self.columns, axis=1) ** 2 / design.num_items))
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+        """One multinomial over the distinct columns."""
         if design.num_seeds != self.num_seeds:
             raise StatsError(f"the table has {self.num_seeds} seeds and {design.num_seeds} were asked for")
-        chances_K = self.tilted(gap_frac)
-        order = np.argsort(-chances_K, kind="stable")
-        order = order[chances_K[order] > 0]
-        counts_RK = rng.multinomial(design.num_items, chances_K[order] / chances_K[order].sum(), size=reruns)
-        patterns_KS = patterns(self.num_seeds)[order]
-        sign_K = np.array([_pooled_sign((int((p > 0).sum()), int((p < 0).sum())), design) for p in patterns_KS])
-        columns = np.column_stack([sign_K > 0, sign_K < 0, patterns_KS > 0, patterns_KS < 0]).astype(np.float64)
-        read = np.rint(counts_RK.astype(np.float64) @ columns).astype(np.int64)
-        ups_RS, downs_RS = np.split(read[:, 2:], 2, axis=1)
-        return Reruns(wins_R=read[:, 0], losses_R=read[:, 1], ups_RS=ups_RS, downs_RS=downs_RS)
+        chances_K = self.tilted(gap)
+        counts_RK = rng.multinomial(design.num_items, chances_K / chances_K.sum(), size=reruns)
+        columns_KS = np.array(self.columns)
+        states = [(int((column > 0).sum()), int((column < 0).sum())) for column in columns_KS]
+        return _reruns(
+            dict(enumerate(counts_RK.T)),
+            dict(enumerate(states)),
+            counts_RK @ (columns_KS > 0),
+            counts_RK @ (columns_KS < 0),
+            design,
+        )
 
-    def tilted(self, gap_frac: float) -> NDArray[np.float64]:
-        """[3^S] pattern chances at a gap: even(p)·2/(1 + exp(−2λ·net(p))), even = average with the mirror image."""
-        patterns_KS, shares_K = patterns(self.num_seeds), np.array(self.shares)
-        even_K = (shares_K + shares_K[_pattern_index(-patterns_KS)]) / 2
-        net_K = patterns_KS.mean(axis=1)
-        if abs(gap_frac) >= self.most_gap_frac:
-            raise StatsError(f"gap is {gap_frac:.4g}; this table's votes carry less than {self.most_gap_frac:.4g}")
+    def tilted(self, gap: float) -> Floats:
+        """[K] chances at a gap: share·(1 + tanh(λ·net)), λ such that the mean net is the gap."""
+        net_K, shares_K = np.mean(self.columns, axis=1), np.array(self.shares)
+        if abs(gap) >= self.most_gap:
+            raise StatsError(f"gap is {gap:.4g}; this table's votes carry less than {self.most_gap:.4g}")
 
-        def at(slope: float) -> NDArray[np.float64]:
-            return np.asarray(even_K * (1 + np.tanh(slope * net_K)))
+        def at(slope: float) -> Floats:
+            return np.asarray(shares_K * (1 + np.tanh(slope * net_K)))
 
         reach = 20.0 * self.num_seeds
-        return at(float(brentq(lambda slope: float(at(slope) @ net_K) - gap_frac, -reach, reach)))
+        return at(root(lambda slope: float(at(slope) @ net_K) - gap, -reach, reach, tolerance=1e-12))
 
 
-def patterns(num_seeds: int) -> NDArray[np.float64]:
-    """[3^S, S] every vote pattern of an item; votes in the order 0, +1, −1, the last seed turning fastest.
+@dataclass(frozen=True, kw_only=True)
+class Components:
+    """The two-way layout D = g + seed + item + residual with independent normal parts.
 
-    Example:
-        >>> patterns(1).tolist(), patterns(3).shape
-        ([[0.0], [1.0], [-1.0]], (27, 3))
+    Means and sums of squares of such a table are independent, so a rerun is one normal and three χ² draws:
+    Σ_s(row − D̄)² ~ (σ²_s + σ²_r/N)·χ²_{S−1}, Σ_i(column − D̄)² ~ (σ²_i + σ²_r/S)·χ²_{N−1}, residuals ~ σ²_r·χ².
+    Votes at a gap g have σ²_r = d − g² − σ²_s − σ²_i.
     """
-    digits = np.indices((3,) * num_seeds).reshape(num_seeds, -1).T
-    return np.array([0.0, 1.0, -1.0])[digits]
+
+    seed_var: float  # σ²_s: between seeds
+    item_var: float  # σ²_i: between items, the same under every seed
+    residual_var: float  # σ²_r: left in a cell
+    grades: bool = True  # scores in [0, 1]
+    discordance_frac: float | None = None  # d: the cells are votes and σ²_r follows the gap; None: it stands
+
+    @property
+    def most_gap(self) -> float:
+        """d for votes, 1 for grades, no limit for other scores."""
+        return self.discordance_frac if self.discordance_frac is not None else 1.0 if self.grades else np.inf
+
+    @property
+    def label(self) -> str:
+        """Name and parameters."""
+        seed, item, residual = (
+            f"{max(var, 0.0) ** 0.5:.4g}" for var in (self.seed_var, self.item_var, self.residual_var)
+        )
+        return f"normal(seed SD {seed}, item SD {item}, residual SD {residual})"
+
+    def unit_se(self, design: Design) -> float:
+        """√(σ²_s/S + σ²_i/N + σ²_r/(S·N))."""
+        return math.sqrt(self.variance(design.num_seeds, design.num_items))
+
+    def variance(self, num_seeds: float, num_items: float, gap: float = 0.0) -> float:
+        """Of the mean of S seeds × N items."""
+        residual = self._residual(gap)
+        return self.seed_var / num_seeds + self.item_var / num_items + residual / (num_seeds * num_items)
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+        """Means and sums of squares."""
+        num_seeds, num_items, residual = design.num_seeds, design.num_items, self._residual(gap)
+        se = self.variance(num_seeds, num_items, gap) ** 0.5
+        normal_R = rng.standard_normal(reruns)
+        chi2 = [
+            rng.chisquare(df, reruns) if df else np.zeros(reruns)
+            for df in (num_seeds - 1, num_items - 1, (num_seeds - 1) * (num_items - 1))
+        ]
+        return Reruns(
+            layouts=Layouts(
+                mean_R=gap + se * normal_R,
+                row_ss_R=(self.seed_var + residual / num_items) * chi2[0],
+                column_ss_R=(self.item_var + residual / num_seeds) * chi2[1],
+                residual_ss_R=residual * chi2[2],
+                grades=self.grades,
+            ),
+            ballots=None,
+        )
+
+    def _residual(self, gap: float) -> float:
+        if self.discordance_frac is None:
+            return self.residual_var
+        return max(self.discordance_frac - gap**2 - self.seed_var - self.item_var, 0.0)
+
+
+def vote_components(discordance_frac: float, *, tau_frac: float = 0.0, item_sd: float = 0.0) -> Components:
+    """The components of votes: d is the variance of a cell without a gap."""
+    _check_share("discordance", discordance_frac)
+    return Components(
+        seed_var=tau_frac**2,
+        item_var=item_sd**2,
+        residual_var=max(discordance_frac - tau_frac**2 - item_sd**2, 0.0),
+        discordance_frac=discordance_frac,
+    )
 
 
 def empirical_votes(votes_SN: ArrayLike) -> EmpiricalVotes:
     """The empirical model of a table; items with a missing vote are left out."""
     votes = check_votes(votes_SN)
-    num_seeds = votes.shape[0]
-    whole = votes[:, ~np.isnan(votes).any(axis=0)]
+    whole = votes[:, ~np.isnan(votes).any(axis=0)].astype(int)
     if whole.shape[1] == 0:
         raise StatsError("no item has a vote under every seed; the empirical model needs some")
-    if num_seeds > MOST_PATTERN_SEEDS:
-        raise StatsError(f"{num_seeds} seeds; the empirical model counts patterns of at most {MOST_PATTERN_SEEDS}")
-    counts = np.bincount(_pattern_index(whole.T), minlength=3**num_seeds)
-    return EmpiricalVotes(shares=tuple((counts / counts.sum()).tolist()), num_seeds=num_seeds)
+    both = np.concatenate([whole, -whole], axis=1)
+    columns_SK, counts_K = np.unique(both, axis=1, return_counts=True)
+    return EmpiricalVotes(
+        columns=tuple(tuple(int(vote) for vote in column) for column in columns_SK.T),
+        shares=tuple((counts_K / both.shape[1]).tolist()),
+    )
 
 
-def _walk(items_R: Counts, decided: float, ups: NDArray[np.float64], rule: Rule, rng: np.random.Generator) -> Reruns:
-    """Move all items through the seeds. `ups` [S, R or 1]: chance that a decided vote of the seed is A's.
-
-    Items whose pooled vote no later seed can change are counted at once and walk on together.
-    """
+def _walk(items_R: Counts, decided: float, ups: Floats, design: Design, rng: np.random.Generator) -> Reruns:
+    """Move all items through the seeds. `ups` [S, R or 1]: chance that a decided vote of the seed is A's."""
     reruns, num_seeds = items_R.size, ups.shape[0]
-    design = Design(num_items=1, num_seeds=num_seeds, rule=rule)
-    step = _both_counts if rule is Rule.STRICT_MAJORITY else _net_only
-    states: dict[State | None, Counts] = {(0, 0): items_R}  # None: pooled vote settled
+    step = _both_counts if design.rule is Rule.STRICT_MAJORITY else _net_only
+    states: dict[State, Counts] = {(0, 0): items_R}
     ups_RS, downs_RS = np.zeros((2, reruns, num_seeds), dtype=np.int64)
-    pooled: dict[int, Counts] = {sign: np.zeros(reruns, dtype=np.int64) for sign in (-1, 0, 1)}
     for s, up in enumerate(ups):
-        moved: dict[State | None, Counts] = {}
+        moved: dict[State, Counts] = {}
         for state, count_R in states.items():
             voted_R = rng.binomial(count_R, decided)
             up_R = rng.binomial(voted_R, up)
             ups_RS[:, s] += up_R
             downs_RS[:, s] += voted_R - up_R
-            if state is None:
-                _add(moved, None, count_R)
-                continue
-            for vote, part_R in ((0, count_R - voted_R), (1, up_R), (-1, voted_R - up_R)):
-                reached = step(state, vote) if vote else state
-                fate = _fate(reached, num_seeds - s - 1, design)
-                if fate is not None:
-                    pooled[fate] += part_R
-                _add(moved, reached if fate is None else None, part_R)
+            for reached, part_R in (
+                (state, count_R - voted_R),
+                (step(state, 1), up_R),
+                (step(state, -1), voted_R - up_R),
+            ):
+                moved[reached] = moved[reached] + part_R if reached in moved else part_R
         states = moved
-    return Reruns(wins_R=pooled[1], losses_R=pooled[-1], ups_RS=ups_RS, downs_RS=downs_RS)
+    return _reruns(states, {state: state for state in states}, ups_RS, downs_RS, design)
 
 
-def _fate(state: State, remaining: int, design: Design) -> int | None:
-    """The pooled vote that `remaining` further votes cannot change, or None: signs are monotone in the votes."""
-    best = _pooled_sign((state[0] + remaining, state[1]), design)
-    worst = _pooled_sign((state[0], state[1] + remaining), design)
-    return best if best == worst else None
+def _reruns(
+    counts: Mapping[Label, Counts],
+    states: Mapping[Label, State],
+    ups_RS: Counts,
+    downs_RS: Counts,
+    design: Design,
+) -> Reruns:
+    """Pooled votes and sums of squares, from how many items stand at each (up, down) state."""
+    num_seeds, num_items = design.num_seeds, design.num_items
+    wins_R, losses_R, squares_R = (np.zeros(len(ups_RS), dtype=np.int64) for _ in range(3))
+    for label, count_R in counts.items():
+        up, down = states[label]
+        sign = _pooled_sign(up, down, design)
+        wins_R += count_R * (sign > 0)
+        losses_R += count_R * (sign < 0)
+        squares_R += count_R * (up - down) ** 2
+    rows_RS = (ups_RS - downs_RS) / num_items
+    mean_R = rows_RS.mean(axis=1)
+    row_ss_R = ((rows_RS - mean_R[:, None]) ** 2).sum(axis=1)
+    column_ss_R = squares_R / num_seeds**2 - num_items * mean_R**2
+    total_ss_R = (ups_RS + downs_RS).sum(axis=1) - num_seeds * num_items * mean_R**2
+    return Reruns(
+        layouts=Layouts(
+            mean_R=mean_R,
+            row_ss_R=row_ss_R,
+            column_ss_R=np.maximum(column_ss_R, 0.0),
+            residual_ss_R=np.maximum(total_ss_R - num_items * row_ss_R - num_seeds * column_ss_R, 0.0),
+            grades=True,
+        ),
+        ballots=Ballots(wins_R=wins_R, losses_R=losses_R, ups_RS=ups_RS, downs_RS=downs_RS),
+    )
 
 
-def _pooled_sign(state: State, design: Design) -> int:
+def _pooled_sign(up: int, down: int, design: Design) -> int:
     """An item's pooled vote from its up and down counts."""
-    up, down = state
     if design.rule is Rule.STRICT_MAJORITY:
         return int(2 * up > design.num_seeds) - int(2 * down > design.num_seeds)
     return int(up > down) - int(up < down)
@@ -295,20 +427,13 @@ def _net_only(state: State, vote: int) -> State:
     return (net, 0) if net >= 0 else (0, -net)
 
 
-def _add(states: dict[State | None, Counts], state: State | None, count_R: Counts) -> None:
-    states[state] = states[state] + count_R if state in states else count_R
-
-
-def _pattern_index(votes_KS: NDArray[np.float64]) -> NDArray[np.int64]:
-    """[K] row of each pattern in `patterns`."""
-    digits = np.where(votes_KS == 0, 0, np.where(votes_KS > 0, 1, 2)).astype(np.int64)
-    weights = 3 ** np.arange(votes_KS.shape[1] - 1, -1, -1, dtype=np.int64)
-    return np.asarray(digits @ weights, dtype=np.int64)
-
-
 def _up_chance(gap: float, d: float) -> float:
     """(1 + g/d)/2: chance that a decided vote is A's."""
     return min(1.0, max(0.0, (1 + gap / d) / 2)) if d else 0.5
+
+
+def _pooled_se(d: float, design: Design) -> float:
+    return float(np.sqrt(d / (design.num_items * design.num_seeds)))
 
 
 def _check_share(name: str, value: float) -> None:

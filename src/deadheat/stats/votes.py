@@ -11,17 +11,18 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
 
 from deadheat.errors import StatsError
+from deadheat.stats.distributions import chi2_tail
 
 
 class Rule(StrEnum):
-    """How a winner is called from votes."""
+    """How a winner is called."""
 
-    TWO_PART = "two-part"  # pooled sign votes significant, and every seed's net strictly on the winner's side
-    STRICT_MAJORITY = "strict-majority"  # as two-part, an item voting only where more than half of the seeds agree
-    PER_SEED = "per-seed"  # every seed's net on one side, and more than half of the seeds significant on their own
+    SEEDS_AND_ITEMS = "seeds_and_items"  # the mean's interval over seeds and items leaves 0: `effect.py`
+    TWO_PART = "two_part"  # pooled sign votes significant, and every seed's net strictly on the winner's side
+    STRICT_MAJORITY = "strict_majority"  # as two_part, an item voting only where more than half of the seeds agree
+    PER_SEED = "per_seed"  # every seed's net on one side, and more than half of the seeds significant on their own
     POOLED = "pooled"  # pooled sign votes significant; seeds are not asked
 
 
@@ -194,7 +195,7 @@ def homogeneity_of_tallies(tallies: Sequence[Tally]) -> SeedHomogeneity:
     return SeedHomogeneity(
         chi2=value,
         dof=dof,
-        p_value=max(float(chi2.sf(value, dof)), float(np.finfo(np.float64).tiny)) if dof else 1.0,
+        p_value=chi2_tail(value, dof) if dof else 1.0,
         tau_frac=_tau(cast),
         seed_gaps_frac=tuple(t.net / t.cast if t.cast else math.nan for t in tallies),
         n=sum(t.decided for t in tallies),
