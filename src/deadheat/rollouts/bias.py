@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import comb
 
 from deadheat.rollouts.batch import Keep
 from deadheat.rollouts.strategies import Drawing
@@ -72,7 +72,8 @@ def kept_counts(
         >>> found.share_right == 88 / 256
         True
     """
-    binomial_K = np.array(binom.pmf(np.arange(group_size + 1), group_size, p), dtype=np.float64)
+    right_K = np.arange(group_size + 1)
+    binomial_K = np.array(comb(group_size, right_K) * p**right_K * (1 - p) ** (group_size - right_K), dtype=np.float64)
     pmf_K = _PMFS[drawing](binomial_K, max_rounds, keep)
     return KeptCounts(
         p=p, pmf_K=pmf_K, dropped_frac=max(0.0, 1 - float(pmf_K.sum())) if drawing is Drawing.DYNAMIC else 0.0

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
+from deadheat.stats.distributions import root
 from deadheat.stats.votes import (
     check_votes,
     discordance,
@@ -75,4 +75,4 @@ def _share(decided: int, num_items: int, num_seeds: int, d: float) -> float | No
 
     if short(1.0) <= 0:
         return 1.0
-    return d if short(d) >= 0 else float(brentq(short, d, 1.0))
+    return d if short(d) >= 0 else root(short, d, 1.0, tolerance=1e-12)

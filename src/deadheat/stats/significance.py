@@ -10,12 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
-from scipy.stats import binom, t
 
 from deadheat.errors import StatsError
 from deadheat.sampling.keys import generator
-
-SMALLEST_P = float(np.finfo(np.float64).tiny)
+from deadheat.stats.distributions import SMALLEST_P, binomial_at_most, t_two_sided
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +60,7 @@ def binomial_two_sided(wins: int, losses: int, *, left_out: int = 0) -> SignTest
     if wins == losses:
         p, log10_p = 1.0, 0.0
     else:
-        p = min(1.0, 2 * float(binom.cdf(fewer, n, 0.5)))
+        p = min(1.0, 2 * binomial_at_most(fewer, n))
         log10_p = math.log10(p) if p > 1e-290 else _log10_two_tails(fewer, n)
     return SignTest(
         p_value=max(p, SMALLEST_P),
@@ -114,7 +112,7 @@ def paired_t(a_N: ArrayLike, b_N: ArrayLike) -> DifferenceTest:
         p, statistic = (1.0, 0.0) if mean == 0 else (SMALLEST_P, math.copysign(math.inf, mean))
     else:
         note, statistic = "", mean / se
-        p = max(float(2 * t.sf(abs(statistic), gap.size - 1)), SMALLEST_P)
+        p = max(t_two_sided(statistic, gap.size - 1), SMALLEST_P)
     return DifferenceTest(
         p_value=p,
         difference=mean,
