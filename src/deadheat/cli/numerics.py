@@ -57,8 +57,8 @@ def numerics(
 
 
 def _print(console: Any, found: Any) -> None:
-    from deadheat.reports.page import Tone
     from deadheat.reports.sheets import banner, facts, grid
+    from deadheat.reports.tone import Tone
 
     promise = "Company changes no draw, and an update sees the numbers of the draw."
     broken = "Something drifts here: see the rows that are not complete."

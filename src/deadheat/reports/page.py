@@ -20,18 +20,9 @@ from markupsafe import Markup
 
 from deadheat.errors import RunFolderError
 from deadheat.reports.formats import MINUS, format_signed, printable, shortened
+from deadheat.reports.tone import Tone as Tone
 
 MAX_TEXT = 6_000  # characters of one prompt or completion
-
-
-class Tone(StrEnum):
-    """What a verdict says, as a colour and a mark beside the words."""
-
-    CALLED = "called"  # a winner was called
-    NOT_CALLED = "not-called"  # the gap is smaller than the rule could call
-    NOTHING_LEARNED = "nothing-learned"  # no arm moved from its own step 0: nothing to rank
-    INCOMPLETE = "incomplete"  # arms failed or are missing: no verdict yet
-    PLAIN = "plain"  # a page that reports and does not judge
 
 
 class Align(StrEnum):

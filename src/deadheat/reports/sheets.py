@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deadheat.reports.formats import printable
-from deadheat.reports.page import Tone
+from deadheat.reports.tone import Tone
 
 STYLES = {
     Tone.CALLED: "green",

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deadheat.reports.formats import format_p, format_signed, printable
-from deadheat.reports.page import Tone
+from deadheat.reports.tone import Tone
 from deadheat.stats.intervals import Interval
 
 _STYLES = {
