@@ -172,7 +172,13 @@ def test_a_verdict_figure_draws_the_interval_the_band_and_the_word(differences: 
     for difference in differences:
         assert (difference.low_pp, difference.high_pp) in spans
     words = texts(to_svg(figure, label="verdict"))
-    for word in ("not called", "under 4.0 pp", "pooled, n = 400", "−1.0", "checker − plant (pp), 95% interval"):
+    for word in (
+        "not called",
+        "under 4.0 pp: below 80% power",
+        "pooled, n = 400",
+        "−1.0",
+        "checker − plant (pp), 95% interval",
+    ):
         assert word in words
 
 

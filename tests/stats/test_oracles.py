@@ -179,7 +179,7 @@ def win_share_part(part: str) -> Callable[[Inputs], float]:
             "floor": reading.floor.floor_pp,
             "ratio": reading.ratio,
             "z": reading.z,
-            "p": reading.p_value,
+            "p": 2 * norm.sf(reading.z),  # the source's normal p; the reading itself holds the exact binomial
         }[part]
 
     return read

@@ -64,29 +64,30 @@ def _print(report: "FloorReport") -> None:
     from rich.console import Console
 
     from deadheat.reports.formats import format_p, format_pp
-    from deadheat.reports.page import Tone
     from deadheat.reports.sheets import banner, facts
+    from deadheat.reports.tone import Tone
     from deadheat.stats.floors import Zone
 
     floor = report.floor
     sentence = f"The floor is {report.floor_pp:.2f} points at n = {report.n:,.6g}."
+    if report.unreachable:
+        sentence = (
+            f"No true gap is significant in {floor.power:.0%} of reruns at n = {report.n:,.6g}: the floor of "
+            f"{report.floor_pp:.2f} points cannot be reached, {report.unreachable}."
+        )
     tone = Tone.PLAIN
     if report.margin_pp is not None and report.ratio is not None and report.zone is not None:
         tone = {Zone.CLEAR: Tone.CALLED, Zone.BELOW: Tone.NOT_CALLED}.get(report.zone, Tone.NOTHING_LEARNED)
         sentence += f" A margin of {format_pp(report.margin_pp, 2)} is {report.ratio:.3f} of it: {report.zone.value}."
-    lines = [
-        ("compared", report.kind.value),
-        ("floor", f"{report.floor_pp:.2f} pp: a true gap this large is significant in {floor.power:.0%} of reruns"),
-        ("significant", f"from {report.significance_bar_pp:.2f} pp, {report.significance_bar_pp / report.floor_pp:.0%} "
-                        f"of the floor, at α = {floor.alpha:g} two-sided" if report.floor_pp else "nothing to test"),
-    ]  # fmt: skip
+    unit = "decided votes" if report.win_share else "items"
+    lines = [("compared", report.kind.value), ("floor", _floor(report)), ("significant", _significant(report))]
+    if report.reachable_from is not None:
+        lines.append(("reachable", f"from {report.reachable_from:,} {unit} on"))
     if report.items_needed is not None:
-        unit = "decided votes" if report.win_share else "items"
         lines.append(("to see it", f"{report.items_needed:,} {unit} make this margin as large as the floor"))
     if (share := report.win_share) is not None:
-        lines.append(
-            ("test", f"z = {share.z:.2f}, normal p = {format_p(share.p_value)}; ties dropped: {floor.left_out}")
-        )
+        p = format_p(share.test.p_value, share.test.log10_p)
+        lines.append(("test", f"p = {p}, exact two-sided binomial; ties dropped: {floor.left_out}"))
     if (repeated := report.repeated) is not None:
         lines.append(
             ("as claimed", f"{repeated.as_claimed.floor_pp:.2f} pp if all {repeated.as_claimed.n:,.6g} were items")
@@ -101,3 +102,18 @@ def _print(report: "FloorReport") -> None:
     console = Console()
     console.print(banner("floor", sentence, tone))
     console.print(facts(lines))
+
+
+def _floor(report: "FloorReport") -> str:
+    if report.unreachable:
+        return f"cannot be reached: {report.floor_pp:.2f} pp, and {report.unreachable}"
+    return f"{report.floor_pp:.2f} pp: a true gap this large is significant in {report.floor.power:.0%} of reruns"
+
+
+def _significant(report: "FloorReport") -> str:
+    floor, bar_pp = report.floor, report.significance_bar_pp
+    if not report.floor_pp:
+        return "nothing to test"
+    if floor.significance_bar_frac > floor.largest_frac:
+        return f"never at α = {floor.alpha:g} two-sided: it would take {bar_pp:.2f} pp"
+    return f"from {bar_pp:.2f} pp, {bar_pp / report.floor_pp:.0%} of the floor, at α = {floor.alpha:g} two-sided"

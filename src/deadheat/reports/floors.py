@@ -1,7 +1,8 @@
 """Differences drawn next to the smallest gap that their instrument can show.
 
-`difference_against_floor` is the picture of a verdict: one row per seed and one pooled, with a band around zero where
-no gap could have been called. `scatter_against_floor` sets many published margins against their detection floors.
+`difference_against_floor` is the picture of a verdict: one row per seed and one pooled, with a band around zero for the
+gaps that such a table calls less often than the power asked for. `scatter_against_floor` sets many published margins against
+their detection floors.
 """
 
 import textwrap
@@ -11,13 +12,13 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import norm
 
 from deadheat.reports import ink
 from deadheat.reports.formats import format_pp, format_signed
+from deadheat.stats.distributions import normal_quantile
 from deadheat.stats.floors import floor_multiplier
 
-SIGNIFICANCE_BAR = float(norm.isf(0.025)) / floor_multiplier()  # 0.70: a margin at this share of its floor has p = .05
+SIGNIFICANCE_BAR = normal_quantile(0.975) / floor_multiplier()  # 0.70: a margin at this share of its floor has p = .05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +57,13 @@ def difference_against_floor(
     catchable_gap_pp: float | None,
     verdict: str,
     level: float = 0.95,
+    power: float = 0.80,
     width_in: float = ink.WIDE_IN,
 ) -> Figure:
-    """A row per difference with its interval; the band around 0 is what this table could not have called.
+    """A row per difference with its interval; the band around 0 holds the gaps that this table calls too seldom.
 
-    `catchable_gap_pp` is the half-width of the band (None: not known, no band). `verdict` is the word printed above.
+    `catchable_gap_pp` is the half-width of the band: the gap called with the given power (None: not known, no band).
+    `verdict` is the word printed above.
     """
     if not differences:
         raise ValueError("no difference to draw; wanted at least one")
@@ -70,7 +73,7 @@ def difference_against_floor(
         (axes,) = sheet.panels
         reach = 1.12 * max([abs(v) for d in differences for v in (d.low_pp, d.high_pp)] + [catchable_gap_pp or 0, 1.0])
         if catchable_gap_pp is not None:
-            _band(sheet.figure, axes, catchable_gap_pp)
+            _band(sheet.figure, axes, catchable_gap_pp, power)
         axes.axvline(0, color=ink.INK, lw=0.8)
         for place, difference in enumerate(differences):
             _row(axes, place, difference, reach)
@@ -83,8 +86,8 @@ def difference_against_floor(
     return sheet.figure
 
 
-def _band(figure: Figure, axes: Axes, gap_pp: float) -> None:
-    text = f"under {format_pp(gap_pp).removeprefix('+')}: not callable from this table"
+def _band(figure: Figure, axes: Axes, gap_pp: float, power: float) -> None:
+    text = f"under {format_pp(gap_pp).removeprefix('+')}: below {power:.0%} power"
     band = axes.axvspan(-gap_pp, gap_pp, color=ink.MUTED, alpha=0.18, lw=0, label=text)
     figure.legend(handles=[band], loc="outside lower right", handlelength=1.2)
 

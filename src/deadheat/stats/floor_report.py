@@ -1,7 +1,7 @@
 """Which floor answers a question, how a margin reads against it, and how many items would make it visible.
 
 All floors here shrink as 1/√n, so that the items needed are n·(floor/margin)²; with two sides of different sizes both
-grow in proportion.
+grow in proportion. A floor above the largest difference there can be is reached from n·(floor/largest)² items on.
 """
 
 import math
@@ -69,6 +69,8 @@ class FloorReport:
     ratio: float | None  # margin / floor
     zone: Zone | None
     items_needed: int | None  # items at which the margin is as large as the floor; None: no margin, or a margin of 0
+    unreachable: str  # why no true gap is as large as the floor; empty: one can be
+    reachable_from: int | None  # items from which on one can be; None: one can be already
     n: float  # items (effective items where they repeat, decided votes of a win share)
     floor: Floor
     win_share: WinShareReading | None  # for votes
@@ -113,6 +115,8 @@ def floor_report(question: FloorQuestion) -> FloorReport:
         ratio=None if reading is None else reading.ratio,
         zone=None if reading is None else reading.zone,
         items_needed=items_for(margin, floor) if margin else None,
+        unreachable="" if floor.reachable else _limit(kind, floor),
+        reachable_from=None if floor.reachable else items_for(floor.largest_frac, floor),
         n=floor.n,
         floor=floor,
         win_share=win_share,
@@ -131,6 +135,15 @@ def items_for(margin_frac: float, floor: Floor) -> int:
         400
     """
     return max(1, math.ceil(floor.n * (floor.floor_frac / margin_frac) ** 2 - 1e-9))
+
+
+def _limit(kind: FloorKind, floor: Floor) -> str:
+    """The largest difference there can be, in words."""
+    if kind is FloorKind.PAIRED:
+        return f"no gap is larger than the {100 * floor.largest_frac:.2f}% of items on which the sides differ"
+    if kind is FloorKind.WIN_SHARE:
+        return "no lead is larger than 100% of the decided votes"
+    return "no two accuracies differ by more than 100 points"
 
 
 def _kind(question: FloorQuestion) -> FloorKind:

@@ -6,6 +6,9 @@
 A margin over its floor is a ratio. The significance bar sits at Φ⁻¹(1 − α/2)/z ≈ 0.70 of the floor: between the two a
 margin is significant on the run that made it and still too small to be seen again four times out of five.
 
+A floor above the largest difference there can be (100 points; on paired items the share d that differ) is not reachable:
+no true gap is shown reliably at this size, and `Floor.reachable` says so.
+
 Each function differs in SE alone: two independent accuracies, the same questions on both sides, an average of k
 attempts, a win share, repeated questions. `two_standard_errors` is another quantity and bears another name.
 Source: the usual power calculation of a two-sided z-test (Cohen 1988, chapter 6).
@@ -15,10 +18,10 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from scipy.stats import norm
-
 from deadheat.errors import StatsError
+from deadheat.stats.distributions import normal_quantile
 from deadheat.stats.intervals import wilson
+from deadheat.stats.significance import SignTest, binomial_two_sided
 
 
 class Zone(StrEnum):
@@ -42,7 +45,13 @@ class Floor:
     n: float  # items (effective items where they repeat)
     left_out: int  # items given and not used: ties of a win share
     method: str  # formula in words
+    largest_frac: float = 1.0  # largest difference there can be: 1, or the share of items that differ
     note: str = ""  # caveat to print beside it; empty: none
+
+    @property
+    def reachable(self) -> bool:
+        """Whether a true difference can be as large as the floor."""
+        return self.floor_frac <= self.largest_frac
 
     @property
     def level(self) -> float:
@@ -73,7 +82,7 @@ class WinShareReading:
     lead_frac: float  # |2w − 1|, w = wins/(wins+losses)
     ratio: float  # lead / floor
     z: float  # lead / SE
-    p_value: float  # two-sided normal p of z; the exact binomial is `binomial_two_sided`
+    test: SignTest  # exact two-sided binomial on wins and losses
     floor: Floor
 
 
@@ -98,21 +107,24 @@ def floor_multiplier(alpha: float = 0.05, power: float = 0.80) -> float:
     for name, value in (("alpha", alpha), ("power", power)):
         if not 0 < value < 1:
             raise StatsError(f"{name} is {value}; wanted strictly between 0 and 1, such as 0.05 or 0.80")
-    return float(norm.isf(alpha / 2) + norm.ppf(power))
+    return normal_quantile(power) - normal_quantile(alpha / 2)
 
 
-def floor_from_se(se_frac: float, n: float, method: str, *, alpha: float = 0.05, power: float = 0.80) -> Floor:
-    """The floor of a difference whose standard error is known."""
+def floor_from_se(
+    se_frac: float, n: float, method: str, *, alpha: float = 0.05, power: float = 0.80, largest_frac: float = 1.0
+) -> Floor:
+    """The floor of a difference whose standard error is known, and which cannot exceed `largest_frac`."""
     z = floor_multiplier(alpha, power)
     return Floor(
         floor_frac=z * se_frac,
-        significance_bar_frac=float(norm.isf(alpha / 2)) * se_frac,
+        significance_bar_frac=-normal_quantile(alpha / 2) * se_frac,
         se_frac=se_frac,
         z=z,
         alpha=alpha,
         power=power,
         n=n,
         left_out=0,
+        largest_frac=largest_frac,
         method=method,
     )
 
@@ -154,7 +166,8 @@ def paired_floor(n: float, discordance: float, *, alpha: float = 0.05, power: fl
     """
     _check_size(n)
     _check_share("discordance", discordance)
-    floor = floor_from_se(math.sqrt(discordance / n), n, "paired, variance d/n", alpha=alpha, power=power)
+    se = math.sqrt(discordance / n)
+    floor = floor_from_se(se, n, "paired, variance d/n", alpha=alpha, power=power, largest_frac=discordance)
     if discordance == 0:
         return replace(floor, note="no item differs: the table carries no information about its own noise")
     return floor
@@ -211,7 +224,7 @@ def win_share_floor(
         lead_frac=lead,
         ratio=lead / floor.floor_frac,
         z=lead / se,
-        p_value=float(2 * norm.sf(lead / se)),
+        test=binomial_two_sided(wins, losses, left_out=ties),
         floor=replace(floor, left_out=ties, note=note),
     )
 
