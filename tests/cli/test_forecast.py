@@ -24,6 +24,12 @@ rescore = [{ trigger = "the interval excludes 0", scoring = "peak" }]
 """
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """A race file stands for runs/NAME of the working folder: nothing that a user ran there is read."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def race(tmp_path):
     path = tmp_path / "race.toml"
