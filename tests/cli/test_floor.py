@@ -69,7 +69,7 @@ def test_a_floor_that_can_be_reached_has_no_such_words(parsed):
 
 
 def test_the_answer_pays_for_neither_tables_nor_figures_nor_templates():
-    # Measured on two cores: .70 s of processor time, .37 s for numpy, typer, rich and scipy.special alone.
+    # Measured: .57 s of processor time, .36 s for numpy, typer, rich and scipy.special alone.
     heavy = ("polars", "matplotlib", "scipy.stats", "scipy.optimize", "jinja2", "torch")
     script = (
         "import atexit, sys; from deadheat.cli import main; sys.argv = 'deadheat floor --n 30 --p .4'.split();"
