@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deadheat.cli.sides import (
-    Asked,
     ItemOption,
     JsonOption,
     KeyOption,
@@ -16,13 +15,12 @@ from deadheat.cli.sides import (
     SideOption,
     ValueOption,
     WhereOption,
-    load_sides,
     print_json,
     save_plot,
 )
 
 if TYPE_CHECKING:
-    from deadheat.stats.power_report import PowerReport
+    from deadheat.stats.power_report import GridCell, PowerReport
 
 
 def power(
@@ -30,7 +28,7 @@ def power(
     discordance: Annotated[float | None, typer.Option(help="Share of votes that are decided, in [0, 1].")] = None,
     n: Annotated[int | None, typer.Option("--n", min=1, help="Items; the table's own with --from.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Seeds; the table's own with --from.")] = None,
-    target: Annotated[float, typer.Option(help="Catch rate of the smallest gap.")] = 0.80,
+    target: Annotated[float, typer.Option(help="Power of the smallest gap.")] = 0.80,
     tau: Annotated[float | None, typer.Option(help="Spread of the seeds' own gaps, points.")] = None,
     share: Annotated[float | None, typer.Option(help="Share of items that ever vote: noise concentrated.")] = None,
     from_: Annotated[
@@ -42,7 +40,7 @@ def power(
     seed: SeedOption = None,
     where: WhereOption = None,
     tie_band: Annotated[float, typer.Option(min=0, help="With --from: differences up to this are ties.")] = 0.0,
-    rule: RuleOption = RuleName.TWO_PART,
+    rule: RuleOption = RuleName.SEEDS_AND_ITEMS,
     alpha: Annotated[float, typer.Option(help="Two-sided level of the rule.")] = 0.05,
     reruns: Annotated[int, typer.Option(min=1000, help="Simulated reruns.")] = 200_000,
     key: KeyOption = 1,
@@ -51,14 +49,17 @@ def power(
 ) -> None:
     """How often a rule would call a true gap at n items and S seeds, and the smallest gap it calls often enough.
 
+    A gap of 0 gives the false-call rate, both sides together.
+
     Examples:
 
         deadheat power --gap 3 --discordance 0.226 --n 500 --seeds 3
 
+        deadheat power --gap 0 --tau 10 --discordance 0.3 --n 200 --seeds 3 --rule two_part
+
         deadheat power --gap 2 --from a.csv --from b.csv --seeds 5
     """
     from deadheat.errors import ConfigError
-    from deadheat.stats.comparison import votes_of
     from deadheat.stats.power_report import power_from_votes, power_report
     from deadheat.stats.vote_models import Design, IidVotes, MixtureVotes, SeedEffects, VoteModel
     from deadheat.stats.votes import Rule
@@ -67,9 +68,12 @@ def power(
     if from_:
         if discordance is not None or tau is not None or share is not None:
             raise ConfigError("--from measures the votes; leave out --discordance, --tau and --share")
+        from deadheat.sides import Asked, load_sides
+        from deadheat.stats.comparison import votes_of
+
         asked = Asked(item=item, value=value, seed=seed, where=where or (), side=side)
-        side_a, side_b, _ = load_sides(from_, asked)
-        votes_SN = votes_of(side_a, side_b, tie_band=tie_band)
+        sides = load_sides(from_, asked)
+        votes_SN = votes_of(sides.a, sides.b, tie_band=tie_band)
         design = Design(num_items=n or votes_SN.shape[1], num_seeds=seeds or votes_SN.shape[0], rule=rule_, alpha=alpha)
         report = power_from_votes(votes_SN, gap_frac, design, key=key, target_frac=target, reruns=reruns)
     else:
@@ -98,71 +102,77 @@ def _print(report: "PowerReport") -> None:
     from rich.console import Console
 
     from deadheat.reports.sheets import banner, facts, grid
+    from deadheat.reports.verdict_words import plural
 
-    smallest = report.smallest
-    design = smallest.design
-    size = f"n = {design.num_items:,} items × {design.num_seeds} seed{'s' if design.num_seeds > 1 else ''}"
-    if report.rate is not None:
-        sentence = (
-            f"A true gap of {100 * report.rate.gap_frac:.4g} points is called in {100 * report.rate.rate_frac:.1f}% of "
-            f"reruns at {size}."
-        )
-    else:
-        sentence = f"At {size}, the {design.rule.value} rule calls gaps from {_gap(smallest.gap_frac)}."
     console = Console()
-    console.print(banner("power", sentence))
+    console.print(banner("power", _sentence(report)))
     seeds = sorted({cell.num_seeds for cell in report.grid})
     rows = []
     for num_items in sorted({cell.num_items for cell in report.grid}):
         cells = [cell for cell in report.grid if cell.num_items == num_items]
-        marks = [
-            f"{100 * cell.rate_frac:.0f}%" if cell.rate_frac is not None else f"{cell.pooled_floor_pp:.2f} pp"
-            for cell in cells
-        ]
-        rows.append([f"{num_items:,} items", *marks])
-    what = "catch rate" if report.rate is not None else "votes pooled"
-    console.print(grid((what, *(f"{s} seed{'s' if s > 1 else ''}" for s in seeds)), rows))
+        rows.append([f"{num_items:,} items", *map(_mark, cells)])
+    what = "false calls" if report.rate and not report.rate.gap else "called" if report.rate else "smallest gap"
+    console.print(grid((what, *(plural(s, "seed") for s in seeds)), rows))
     console.print()
     console.print(facts(_facts(report)))
 
 
+def _sentence(report: "PowerReport") -> str:
+    from deadheat.reports.verdict_words import plural, rule_name
+
+    design, rate = report.smallest.design, report.rate
+    size = f"n = {design.num_items:,} items × {plural(design.num_seeds, 'seed')}"
+    said = "shown for these runs only" if report.false_call.these_runs_only else "called"
+    if rate is None:
+        power = f"{said} at {report.smallest.target_frac:.0%} power"
+        return f"At {size}, by the {rule_name(design.rule)} rule: {_gap(report)} {power}."
+    if not rate.gap:
+        return f"With no true gap, a winner is {said} in {100 * rate.false_call_frac:.1f}% of reruns at {size}."
+    return f"A true gap of {100 * rate.gap:.4g} points is {said} in {100 * rate.rate_frac:.1f}% of reruns at {size}."
+
+
+def _mark(cell: "GridCell") -> str:
+    if cell.rate_frac is not None:
+        return f"{100 * cell.rate_frac:.1f}%" if cell.rate_frac < 0.1 else f"{100 * cell.rate_frac:.0f}%"
+    return "none" if cell.smallest_pp is None else f"{cell.smallest_pp:.2f} pp"
+
+
 def _facts(report: "PowerReport") -> list[tuple[str, str]]:
-    smallest = report.smallest
+    from deadheat.reports.verdict_words import plural, rule_name
+
+    smallest, design = report.smallest, report.smallest.design
     share = smallest.win_share_gap_frac
+    decided = " called" if share is None else f" of all items = {100 * share:.1f} points of decided votes,"
     lines = [
-        (
-            "smallest gap",
-            f"{_gap(smallest.gap_frac)} of all items"
-            + ("" if share is None else f" = {100 * share:.1f} points of decided votes")
-            + f", called in {smallest.target_frac:.0%} of reruns",
-        ),
-        ("votes pooled", f"{report.pooled_floor.floor_pp:.2f} pp by z·sqrt(d/(N·S)): lower than what the rule catches"),
+        ("smallest gap", f"{_gap(report)}{decided} at {smallest.target_frac:.0%} power"),
+        ("false calls", f"{100 * report.false_call_rate:.2f}% of reruns without a gap, both sides together"),
     ]
+    if design.rule.value == "seeds_and_items" and 1 in {cell.num_seeds for cell in report.grid}:
+        lines.append(("1 seed", "says these runs only, never called: its column is of that"))
     if report.rate is not None:
-        rate = report.rate
-        lines.append(("wrong side", f"called in {100 * rate.wrong_frac:.2f}% of reruns"))
-        lines.append(("decided", f"{rate.pooled_decided:.0f} pooled items in a rerun"))
+        if report.rate.gap:
+            lines.append(("wrong side", f"called in {100 * report.rate.wrong_frac:.2f}% of reruns"))
+        if report.rate.pooled_decided is not None:
+            lines.append(("decided", f"{report.rate.pooled_decided:.0f} pooled items in a rerun"))
     if (m := report.measured) is not None:
         held = "one seed cannot say" if m.share_frac is None else f"votes sit on {100 * m.share_frac:.0f}% of the items"
         lines.append(
             (
                 "measured",
-                f"d = {m.discordance_frac:.4f} on {m.n:,} items × {m.num_seeds} seeds; {m.decided} decided, "
+                f"d = {m.discordance_frac:.4f} on {m.n:,} items × {plural(m.num_seeds, 'seed')}; {m.decided} decided, "
                 f"{m.expected_decided:.0f} expected; {held}; τ̂ = {100 * m.tau_frac:.1f} pp; "
                 f"observed gap {100 * m.gap_frac:+.2f} pp",
             )
         )
     for rate in report.models:
         lines.append(("model", f"{rate.model}: {100 * rate.rate_frac:.1f}%"))
-    lines.append(
-        (
-            "method",
-            f"{smallest.design.rule.value} rule at α = {smallest.design.alpha:g}, {smallest.model}, "
-            f"R = {(report.rate or smallest).reruns:,}, key {report.key}",
-        )
-    )
+    method = f"{rule_name(design.rule)} rule at α = {design.alpha:g}, {(report.rate or smallest).model}, "
+    lines.append(("method", f"{method}R = {(report.rate or smallest).reruns:,}, key {report.key}"))
     return lines
 
 
-def _gap(gap_frac: float | None) -> str:
-    return "no gap" if gap_frac is None else f"{100 * gap_frac:.2f} points"
+def _gap(report: "PowerReport") -> str:
+    gap, most = report.smallest.gap, report.smallest.most_gap
+    if gap is None:
+        return f"no gap up to {100 * most:.4g} points, the most there can be, is"
+    return f"{100 * gap:.2f} points"

@@ -1,11 +1,12 @@
 """`deadheat spend`: what the next budget should buy."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deadheat.cli.sides import (
-    Asked,
+    AlphaOption,
     ItemOption,
     JsonOption,
     KeyOption,
@@ -16,15 +17,20 @@ from deadheat.cli.sides import (
     SideOption,
     ValueOption,
     WhereOption,
-    load_sides,
     print_json,
-    read_options,
     save_plot,
 )
 
 if TYPE_CHECKING:
     from deadheat.stats.spend import Prices, SpendPlan, Step
     from deadheat.stats.spend_report import SpendReport
+
+
+class ItemsName(StrEnum):
+    """Whose the questions are; the same names as `stats.variance.Items`."""
+
+    SHARED = "shared"
+    OWN = "own"
 
 
 def spend(
@@ -46,8 +52,16 @@ def spend(
     ratio: Annotated[float | None, typer.Option(help="Without --from: seed term over pair term.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Without --from: seeds behind --se.")] = None,
     n: Annotated[int | None, typer.Option("--n", min=1, help="Without --from: items behind --se.")] = None,
-    gap: Annotated[float | None, typer.Option(help="Rank by how often the rule calls this gap, points.")] = None,
-    rule: RuleOption = RuleName.TWO_PART,
+    items: Annotated[
+        ItemsName, typer.Option(help="The same questions under every seed, or each seed its own.")
+    ] = ItemsName.SHARED,
+    gap: Annotated[
+        float | None,
+        typer.Option(help="Rank by how often the rule calls this gap: points of shares, else the scores' unit."),
+    ] = None,
+    rule: RuleOption = RuleName.SEEDS_AND_ITEMS,
+    alpha: AlphaOption = 0.05,
+    power: Annotated[float, typer.Option(help="Power of the smallest gap that steps are ranked by.")] = 0.80,
     key: KeyOption = 1,
     json: JsonOption = False,
     plot: PlotOption = None,
@@ -61,31 +75,29 @@ def spend(
         deadheat spend --budget 5 --prices seed=3.5,pair=0.005,judge=0.3 --se 7.25 --ratio 12.4 --seeds 3 --n 325
     """
     from deadheat.errors import ConfigError
-    from deadheat.stats.spend_report import CatchAsked, report_from_results, report_from_se
-    from deadheat.stats.variance import Allocation
+    from deadheat.stats.spend_report import Wanted, report_from_results, report_from_se
+    from deadheat.stats.variance import Allocation, Items
     from deadheat.stats.votes import Rule
 
     priced = _prices(prices)
+    wanted = Wanted(gap=gap, rule=Rule(rule.value), items=Items(items.value), alpha=alpha, power=power)
     if from_:
-        catch = None if gap is None else CatchAsked(gap_frac=gap / 100, rule=Rule(rule.value))
+        from deadheat.sides import Asked, load_results, load_sides
+
         asked = Asked(item=item, value=value, seed=seed, where=where or (), side=side, keep=(judge,) if judge else ())
         if side is None and len(from_) == 1:
-            from pathlib import Path
-
-            from deadheat.archive.results import read_results
-
-            frame_a, frame_b = read_results(Path(from_[0]), read_options(asked)).frame, None
+            frame_a, frame_b = load_results(from_[0], asked).frame, None
         else:
-            side_a, side_b, _ = load_sides(from_, asked)
-            frame_a, frame_b = side_a.frame, side_b.frame
-        report = report_from_results(budget, priced, frame_a, frame_b, judge=judge, catch=catch, key=key)
+            sides = load_sides(from_, asked)
+            frame_a, frame_b = sides.a.frame, sides.b.frame
+        report = report_from_results(budget, priced, frame_a, frame_b, wanted, judge=judge, key=key)
     else:
         if se is None or ratio is None or seeds is None or n is None:
             raise ConfigError("wanted --from A --from B, or all of --se, --ratio, --seeds and --n")
-        if gap is not None:
-            raise ConfigError("--gap wants votes to measure: use it with --from")
+        if rule is not RuleName.SEEDS_AND_ITEMS:
+            raise ConfigError(f"--rule {rule.value} wants votes to measure: use it with --from")
         allocation = Allocation(num_seeds=seeds, num_pairs=seeds * n)
-        report = report_from_se(budget, priced, se, ratio, allocation)
+        report = report_from_se(budget, priced, se, ratio, allocation, wanted, key=key)
     if plot is not None:
         from deadheat.reports.instruments import spend_figure
 
@@ -118,21 +130,22 @@ def _print(report: "SpendReport") -> None:
     best = plan.steps[0]
     console = Console()
     console.print(banner("spend", f"Best for {plan.budget:g}, by {plan.ranked_by}: {_bought(best)}."))
-    by_rate = plan.ranked_by == "catch rate"
-    headings = ("next step", "cost", "SE", "floor", "catch rate") if by_rate else ("next step", "cost", "SE", "floor")
+    last = "smallest gap" if plan.ranked_by == "smallest gap" else "called"
     shown = list(dict.fromkeys([*plan.steps[:7], plan.now]))
-    console.print(grid(headings, [_cells(step, scale, by_rate) for step in shown]))
+    console.print(grid(("next step", "cost", "SE", last), [_cells(step, scale) for step in shown]))
     console.print()
     split = plan.split
     unit = " pp²" if report.is_share else ""
     parts = [
         ("seed", split.seed_var),
-        ("item pairs", split.pair_var),
+        ("item", split.item_var),
+        ("residual", split.residual_var),
         ("judges", split.judge_var),
         ("scoring jitter", split.jitter_var),
     ]
     lines = [(name, f"{scale * scale * value:.4g}{unit} per single one") for name, value in parts]
     lines.append(("now", _now(plan, scale)))
+    lines.append(("questions", f"{split.items.value}: " + _ITEMS[split.items.value]))
     if split.judge_correlation is not None:
         r = split.judge_correlation
         lines.append(("judges", f"{split.allocation.num_judges} at r = {r:.2f} count as {split.effective_judges:.2f}"))
@@ -143,7 +156,15 @@ def _print(report: "SpendReport") -> None:
         lines.append(("left out", f"{split.left_out:,} items with a missing cell"))
     if split.note:
         lines.append(("note", split.note))
+    if plan.ranked_by == "smallest gap":
+        lines.append(("ranked by", f"the smallest gap called at {plan.power:.0%} power over seeds and items"))
     console.print(facts(lines))
+
+
+_ITEMS = {
+    "shared": "more seeds never shrink the item part",
+    "own": "every seed brings its own, so the item part falls with all pairs",
+}
 
 
 def _bought(step: "Step") -> str:
@@ -152,14 +173,19 @@ def _bought(step: "Step") -> str:
     return ", ".join(parts) or "nothing"
 
 
-def _cells(step: "Step", scale: float, by_rate: bool) -> list[str]:
-    cells = [_bought(step), f"{step.cost:.2f}", f"{scale * step.se:.4g}", f"{scale * step.floor:.4g}"]
-    return [*cells, f"{100 * step.catch.rate_frac:.1f}%" if step.catch else "–"] if by_rate else cells
+def _cells(step: "Step", scale: float) -> list[str]:
+    cells = [_bought(step), f"{step.cost:.2f}", f"{scale * step.se:.4g}"]
+    if step.catch is not None:
+        return [*cells, f"{100 * step.catch.rate_frac:.1f}%"]
+    gap = None if step.smallest is None else step.smallest.gap
+    return [*cells, "none" if gap is None else f"{scale * gap:.4g}"]
 
 
 def _now(plan: "SpendPlan", scale: float) -> str:
+    from deadheat.reports.verdict_words import plural
+
     have = plan.now.allocation
     return (
-        f"SE {scale * plan.now.se:.4g} from {have.num_seeds} seeds, {have.num_pairs:,.6g} pairs, {have.num_judges} "
-        f"judge{'s' if have.num_judges > 1 else ''}; floor {scale * plan.now.floor:.4g}"
+        f"SE {scale * plan.now.se:.4g} from {plural(have.num_seeds, 'seed')}, {have.num_pairs:,.6g} pairs, "
+        f"{plural(have.num_judges, 'judge')}"
     )

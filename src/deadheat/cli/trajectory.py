@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deadheat.cli.sides import (
-    Asked,
+    AlphaOption,
     ItemOption,
     JsonOption,
-    KeyOption,
     PlotOption,
     SeedOption,
     ValueOption,
     WhereOption,
-    load_results,
     print_json,
     save_plot,
 )
 
 if TYPE_CHECKING:
-    from deadheat.stats.bootstrap import BootstrapInterval
+    from deadheat.sides import Asked
     from deadheat.stats.curves import ArmTable
+    from deadheat.stats.effect import Effect
     from deadheat.stats.trajectory_report import TrajectoryReport
 
 
@@ -40,8 +39,7 @@ def trajectory(
     ] = 0.5,
     shared_step: Annotated[int | None, typer.Option(help="Mid-training step; the middle one by default.")] = None,
     window: Annotated[int, typer.Option(min=2, help="Readings in a recent slope and a mean of the last.")] = 3,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of each interval.")] = 2000,
-    key: KeyOption = 1,
+    alpha: AlphaOption = 0.05,
     html: Annotated[Path | None, typer.Option("--html", help="Write a self-contained page with the figure.")] = None,
     json: JsonOption = False,
     plot: PlotOption = None,
@@ -54,13 +52,12 @@ def trajectory(
 
         deadheat trajectory evaluations.csv --arm method --step step --html trajectory.html
     """
+    from deadheat.sides import Asked
     from deadheat.stats.trajectory_report import trajectory_report
 
     asked = Asked(item=item, value=value, seed=seed, where=where or (), keep=(arm, step))
     tables = [table for run in runs for table in _tables(run, asked, len(runs) > 1)]
-    report = trajectory_report(
-        tables, selection_frac=selection, shared_step=shared_step, window=window, resamples=resamples, key=key
-    )
+    report = trajectory_report(tables, selection_frac=selection, shared_step=shared_step, window=window, alpha=alpha)
     if plot is not None:
         from deadheat.reports.instruments import trajectory_figure
 
@@ -77,9 +74,10 @@ def trajectory(
         _print(report)
 
 
-def _tables(run: str, asked: Asked, several: bool) -> "list[ArmTable]":
+def _tables(run: str, asked: "Asked", several: bool) -> "list[ArmTable]":
     """The arms of a run folder, or of a long file; with several runs their names say which."""
     from deadheat.archive.arms import arms_of, is_run_folder, read_arm
+    from deadheat.sides import load_results
     from deadheat.stats.curves import ArmTable, arm_tables
 
     path = Path(run)
@@ -102,7 +100,7 @@ def _print(report: "TrajectoryReport") -> None:
         banner(
             "trajectory",
             f"{first.arm_a} − {first.arm_b}: {first.flips} of {len(first.readings)} checkpoints point away from the "
-            f"converged reading, {_gap(first.converged)}; {first.separated} separate from zero.",
+            f"converged reading, {_gap(first.converged)}; {first.separated} clear of zero.",
         )
     )
     rows = [
@@ -116,12 +114,12 @@ def _print(report: "TrajectoryReport") -> None:
         ]
         for pair in reading.pairs[:6]
     ]
-    console.print(grid(("pair", "converged, pp", "flips", "agree", "clear", "opposed"), rows))
+    console.print(grid(("pair", f"converged, pp, {first.level:.0%}", "flips", "agree", "clear", "opposed"), rows))
     if reading.scores:
         console.print()
         console.print(
             grid(
-                ("summary", "right side", "share, 95%"),
+                ("summary", "right side", f"share, {first.level:.0%}"),
                 [
                     [
                         score.summary.value,
@@ -134,7 +132,7 @@ def _print(report: "TrajectoryReport") -> None:
         )
     if report.four is not None:
         console.print()
-        console.print(grid(("reading", "A−B, pp", "won–lost", "p", "pool"), _four(report)))
+        console.print(grid(("reading", f"A−B, pp, {first.level:.0%}", "won–lost", "p", "pool"), _four(report)))
     shown = report.notes[:4]
     more = len(report.notes) - len(shown)
     console.print(facts([("note", note) for note in shown] + ([("", f"… {more} more notes: --json")] if more else [])))
@@ -149,7 +147,7 @@ def _four(report: "TrajectoryReport") -> list[list[str]]:
     return [
         [
             reading.name,
-            _gap(reading.interval),
+            _gap(reading.effect),
             f"{reading.pooled.wins}–{reading.pooled.losses}",
             format_p(reading.test.p_value, reading.test.log10_p),
             reading.pool.value + ("*" if reading.selected_on else ""),
@@ -158,7 +156,7 @@ def _four(report: "TrajectoryReport") -> list[list[str]]:
     ]
 
 
-def _gap(interval: "BootstrapInterval") -> str:
+def _gap(interval: "Effect") -> str:
     from deadheat.reports.formats import format_signed
 
     low, high = format_signed(100 * interval.low), format_signed(100 * interval.high)

@@ -1,11 +1,12 @@
 """`deadheat verdict`: is the gap between two sides of per-item results real?"""
 
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deadheat.cli.sides import (
-    Asked,
+    AlphaOption,
     ItemOption,
     JsonOption,
     KeyOption,
@@ -16,15 +17,42 @@ from deadheat.cli.sides import (
     SideOption,
     ValueOption,
     WhereOption,
-    load_side,
-    load_sides,
     print_json,
     save_plot,
 )
 
 if TYPE_CHECKING:
-    from deadheat.reports.page import Tone
+    from deadheat.reports.verdict_words import Names
     from deadheat.stats.comparison import Comparison
+    from deadheat.stats.verdict import Words
+
+SCHEMA = "deadheat.verdict"
+VERSION = 2
+
+
+class Format(StrEnum):
+    """How a verdict is printed."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    HTML = "html"
+
+
+class ResampledName(StrEnum):
+    """Bootstrap intervals that are printed when asked for; the same names as `stats.resampling.Level`."""
+
+    CROSSED = "crossed"
+    QUESTION = "question"
+    FLAT = "flat"
+    NESTED = "nested"
+
+
+class FixedName(StrEnum):
+    """A side that is one model; the same names as `stats.verdict.Fixed`."""
+
+    A = "A"
+    B = "B"
 
 
 def verdict(
@@ -34,18 +62,47 @@ def verdict(
     item: ItemOption = None,
     value: ValueOption = None,
     seed: SeedOption = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Column of passages, templates or the like: items drawn together.")
+    ] = None,
     where: WhereOption = None,
+    within: Annotated[
+        float | None,
+        typer.Option(help="Say a dead heat within ±this, in the unit of the scores (0.02 is two points of accuracy)."),
+    ] = None,
+    coupled: Annotated[
+        bool | None,
+        typer.Option(
+            "--coupled/--uncoupled", help="A's seeds are B's. By default only of two checkpoints of one race."
+        ),
+    ] = None,
+    fixed: Annotated[
+        FixedName | None, typer.Option(help="A side that is one model without seeds: released weights, step 0.")
+    ] = None,
     baseline_a: Annotated[str | None, typer.Option(help="Results of A before training.")] = None,
     baseline_b: Annotated[str | None, typer.Option(help="Results of B before training.")] = None,
-    rule: RuleOption = RuleName.TWO_PART,
-    tie_band: Annotated[float, typer.Option(min=0, help="Differences of at most this size are ties.")] = 0.0,
-    alpha: Annotated[float, typer.Option(help="Two-sided level; intervals cover 1 − alpha.")] = 0.05,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 4000,
+    rule: RuleOption = RuleName.SEEDS_AND_ITEMS,
+    tie_band: Annotated[float, typer.Option(min=0, help="Differences of at most this size are tied votes.")] = 0.0,
+    alpha: AlphaOption = 0.05,
+    power: Annotated[float, typer.Option(help="Power of the smallest gaps that are stated.")] = 0.80,
+    interval: Annotated[
+        list[ResampledName] | None, typer.Option(help="Add a bootstrap interval by name; it decides nothing.")
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=100, help="Resamples of each --interval.")] = 4000,
     key: KeyOption = 1,
     json: JsonOption = False,
     plot: PlotOption = None,
+    format: Annotated[Format, typer.Option(help="How the verdict is printed.")] = Format.TERMINAL,
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            "--exit-code",
+            help="End with 0 called for A, 3 called for B, 4 these runs only for A, 5 for B, 6 dead heat, 7 not called, "
+            "8 nothing learned. 1 and 2 stay errors.",
+        ),
+    ] = False,
 ) -> None:
-    """Compare two sides item by item and call a winner, or say what gap this table could have called.
+    """Compare two sides item by item: called, these runs only, a dead heat within ±δ, or not called.
 
     Reads CSV, TSV, JSON lines, JSON, Parquet, lm-evaluation-harness samples and Inspect logs (.eval, .json).
 
@@ -54,170 +111,231 @@ def verdict(
         deadheat verdict base.jsonl.gz tuned.jsonl.gz --item idx --value score
 
         deadheat verdict runs/addition:checker@final runs/addition:plant@final --plot gap.svg
+
+        deadheat verdict tuned.csv base.csv --fixed B --within 0.02 --exit-code
     """
     from dataclasses import replace
 
-    from deadheat.stats.comparison import Settings, compare
+    from deadheat.sides import Asked, load_side, load_sides
+    from deadheat.stats.comparison import compare
+    from deadheat.stats.resampling import Level
+    from deadheat.stats.verdict import Fixed, Terms
     from deadheat.stats.votes import Rule
 
-    asked = Asked(item=item, value=value, seed=seed, where=where or (), side=side)
-    side_a, side_b, notes = load_sides([a] if b is None else [a, b], asked)
+    asked = Asked(item=item, value=value, seed=seed, where=where or (), side=side, cluster=cluster)
+    sides = load_sides([a] if b is None else [a, b], asked)
+    side_a, side_b, plain_asked = sides.a, sides.b, replace(asked, side=None, cluster=None)
     if baseline_a is not None:
-        side_a = replace(side_a, baseline=load_side(baseline_a, replace(asked, side=None))[0].frame)
+        side_a = replace(side_a, baseline=load_side(baseline_a, plain_asked)[0].frame)
     if baseline_b is not None:
-        side_b = replace(side_b, baseline=load_side(baseline_b, replace(asked, side=None))[0].frame)
-    settings = Settings(rule=Rule(rule.value), tie_band=tie_band, alpha=alpha, resamples=resamples)
-    found = compare(side_a, side_b, settings, key=key)
-    found = replace(found, notes=(*found.notes, *notes))
+        side_b = replace(side_b, baseline=load_side(baseline_b, plain_asked)[0].frame)
+    terms = Terms(
+        alpha=alpha,
+        power=power,
+        rule=Rule(rule.value),
+        within=within,
+        tie_band=tie_band,
+        coupled=sides.coupled if coupled is None else coupled,
+        fixed=None if fixed is None else Fixed(fixed.value),
+    )
+    levels = [Level(name.value) for name in interval or ()]
+    found = compare(side_a, side_b, terms, key=key, levels=levels, resamples=resamples)
+    found = replace(found, notes=(*found.notes, *sides.notes))
     if plot is not None:
         from deadheat.reports.instruments import comparison_figure
 
         save_plot(comparison_figure(found), plot)
     if json:
-        print_json({"words": found.words, "comparison": found})
+        print_json({**summary(found), "comparison": found})
+    elif format is not Format.TERMINAL:
+        from deadheat.reports.tables import written
+
+        typer.echo(written(format.value, _sentence(found), *_table(found)))
     else:
         _print(found)
+    if exit_code:
+        raise typer.Exit(_exit_codes()[found.verdict.words])
+
+
+def summary(found: "Comparison") -> dict[str, Any]:
+    """The flat head of --json: schema, words, estimate, interval, p, n."""
+    from deadheat.stats.verdict import CALLED, THESE_RUNS
+
+    verdict, effect = found.verdict, found.verdict.effect
+    scopes = {**dict.fromkeys(CALLED, "recipes"), **dict.fromkeys(THESE_RUNS, "these runs")}
+    scope = scopes.get(verdict.words)
+    smallest, at_tau = verdict.instrument.smallest, verdict.instrument.smallest_at_spread
+    own, two = verdict.instrument.false_call, verdict.instrument.false_call_two_part
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "words": found.words,
+        "winner": None if scope is None else "A" if effect.estimate > 0 else "B",
+        "scope": scope,
+        "within": verdict.within,
+        "estimate": effect.estimate,
+        "low": effect.low,
+        "high": effect.high,
+        "level": effect.level,
+        "p_value": effect.p_value,
+        "p_items": effect.p_items,
+        "n": effect.n,
+        "seeds": effect.num_seeds,
+        "clusters": effect.num_clusters,
+        "coupled": effect.coupled,
+        "tau": None if effect.spread is None else effect.spread.tau,
+        "two_part": None if verdict.votes.rule.value != "two_part" else verdict.votes.words,
+        "won": verdict.votes.pooled.wins,
+        "lost": verdict.votes.pooled.losses,
+        "tied": verdict.votes.pooled.ties,
+        "false_call_rate": None if own is None else own.false_call_frac,
+        "false_call_rate_two_part": None if two is None else two.false_call_frac,
+        "power": verdict.terms.power,
+        "smallest_gap": None if smallest is None else smallest.gap,
+        "smallest_gap_at_tau": None if at_tau is None else at_tau.gap,
+        "is_share": verdict.is_share,
+        "name_a": found.name_a,
+        "name_b": found.name_b,
+    }
+
+
+def _exit_codes() -> "dict[Words, int]":
+    from deadheat.stats.verdict import Words
+
+    return {
+        Words.CALLED_A: 0,
+        Words.CALLED_B: 3,
+        Words.THESE_RUNS_A: 4,
+        Words.THESE_RUNS_B: 5,
+        Words.DEAD_HEAT: 6,
+        Words.NOT_CALLED: 7,
+        Words.NOTHING_TO_RANK: 8,
+    }
 
 
 def _print(found: "Comparison") -> None:
     from rich.console import Console
 
     from deadheat.reports.sheets import banner, facts, grid
+    from deadheat.reports.verdict_words import rule_name, tone
 
-    console = Console()
-    rule = f"{found.verdict.rule.value} rule, α = {found.verdict.alpha:g}"
-    title = f"A {found.name_a[:22]}, B {found.name_b[:22]}: {rule}"
-    console.print(banner(title, _sentence(found), _tone(found)))
-    rows = [_row(found, row.seed) for row in found.seed_rows]
-    pooled = _pooled(found) if len(rows) > 1 else ()
-    shown = rows if len(rows) <= 6 else [*rows[:5], [f"… {len(rows) - 5} more", "", "", "", "", ""]]
-    console.print(grid(("seed", f"A {_unit(found)}", "B", "A−B", "won–lost–tied", "p"), shown, totals=pooled))
-    console.print(
-        facts([*_gains(found), *_intervals(found), *_votes(found), *(("note", note) for note in found.notes)])
+    console, verdict = Console(), found.verdict
+    title = (
+        f"A {found.name_a[:22]}, B {found.name_b[:22]}: {rule_name(verdict.terms.rule)}, α = {verdict.terms.alpha:g}"
     )
+    console.print(banner(title, _sentence(found), tone(verdict)))
+    headings, rows, totals = _table(found)
+    shown = rows if len(rows) <= 6 else [*rows[:5], [f"… {len(rows) - 5} more", *[""] * (len(headings) - 1)]]
+    console.print(grid(headings, shown, totals=totals))
+    console.print(facts([*_facts(found), *(("note", note) for note in found.notes)]))
 
 
 def _sentence(found: "Comparison") -> str:
-    difference = found.differences[0]
-    seeds = f"{len(found.seed_rows)} seed{'s' if len(found.seed_rows) > 1 else ''}"
-    gap = (
-        f"A−B = {_size(found, difference.estimate)} [{_size(found, difference.low, unit=False)}, "
-        f"{_size(found, difference.high, unit=False)}], n = {found.n:,} items × {seeds}"
-    )
-    why = "; ".join(reason.value for reason in found.verdict.reasons)
-    return f"{found.words[0].upper()}{found.words[1:]}. {gap}." + (f" Why: {why}." if why else "")
+    from deadheat.reports.verdict_words import difference, headline
+
+    return f"{headline(found.verdict, _names(found))} {difference(found.verdict, _letters())}."
 
 
-def _tone(found: "Comparison") -> "Tone":
-    from deadheat.reports.page import Tone
-    from deadheat.stats.rules import Words
+def _names(found: "Comparison") -> "Names":
+    from deadheat.reports.verdict_words import Names
 
-    if found.verdict.words is Words.NOTHING_TO_RANK:
-        return Tone.NOTHING_LEARNED
-    return Tone.CALLED if found.verdict.called else Tone.NOT_CALLED
+    return Names(a=found.name_a, b=found.name_b)
 
 
-def _unit(found: "Comparison") -> str:
-    return "%" if found.is_share else "mean"
+def _letters() -> "Names":
+    from deadheat.reports.verdict_words import Names
+
+    return Names(a="A", b="B")
 
 
-def _size(found: "Comparison", gap: float, *, unit: bool = True) -> str:
-    from deadheat.reports.formats import format_signed
-
-    if not found.is_share:
-        return format_signed(gap, 3)
-    return format_signed(100 * gap, 2) + (" pp" if unit else "")
+def _level(found: "Comparison", mean: float) -> str:
+    return f"{100 * mean:.1f}" if found.verdict.is_share else f"{mean:.4g}"
 
 
-def _level(found: "Comparison", mean: float | None) -> str:
-    return "–" if mean is None else f"{100 * mean:.1f}" if found.is_share else f"{mean:.4g}"
-
-
-def _row(found: "Comparison", seed: str) -> list[str]:
+def _table(found: "Comparison") -> tuple[list[str], list[list[str]], list[str]]:
+    """Headings, a row per seed, the totals."""
     from deadheat.reports.formats import format_p
+    from deadheat.reports.verdict_words import bounds, interval
 
-    row = next(row for row in found.seed_rows if row.seed == seed)
-    t = row.tally
-    return [
-        row.seed[:16],
-        _level(found, None if row.mean_a is None else row.mean_a.estimate),
-        _level(found, None if row.mean_b is None else row.mean_b.estimate),
-        "–" if row.difference is None else _size(found, row.difference, unit=False),
-        f"{t.wins}–{t.losses}–{t.ties}",
-        format_p(row.test.p_value, row.test.log10_p),
+    verdict, unit = found.verdict, "%" if found.verdict.is_share else "mean"
+    own = [_level(found, found.mean_a.estimate), _level(found, found.mean_b.estimate)]
+    if found.side_rows:
+        rows = [
+            [f"{row.side} {row.seed[:16]}", *(_level(found, row.mean.estimate) if row.side == s else "" for s in "AB")]
+            for row in found.side_rows
+        ]
+        headings, all_row = ["seed", f"A {unit}", f"B {unit}", "A−B"], ["all", *own, interval(verdict, verdict.effect)]
+        return headings, [[*row, ""] for row in rows], all_row
+    headings = ["seed", f"A {unit}", f"B {unit}", "A−B", "over items", "won–lost–tied", "p"]
+    rows = [
+        [
+            row.seed[:16],
+            _level(found, row.mean_a.estimate),
+            _level(found, row.mean_b.estimate),
+            interval(verdict, row.difference).split(",")[0].removesuffix(" pp"),
+            bounds(verdict, row.difference),
+            f"{row.tally.wins}–{row.tally.losses}–{row.tally.ties}",
+            format_p(row.test.p_value, row.test.log10_p),
+        ]
+        for row in found.seed_rows
     ]
-
-
-def _pooled(found: "Comparison") -> list[str]:
-    from deadheat.reports.formats import format_p
-
-    v = found.verdict
-    return [
+    votes = verdict.votes
+    pooled = [
         "pooled",
-        _level(found, found.mean_a.estimate),
-        _level(found, found.mean_b.estimate),
-        _size(found, found.differences[0].estimate, unit=False),
-        f"{v.pooled.wins}–{v.pooled.losses}–{v.pooled.ties}",
-        format_p(v.test.p_value, v.test.log10_p),
+        *own,
+        interval(verdict, verdict.effect).split(",")[0].removesuffix(" pp"),
+        bounds(verdict, verdict.effect),
+        f"{votes.pooled.wins}–{votes.pooled.losses}–{votes.pooled.ties}",
+        format_p(votes.test.p_value, votes.test.log10_p),
     ]
+    return headings, rows, pooled if len(rows) > 1 else []
 
 
-def _gains(found: "Comparison") -> list[tuple[str, str]]:
-    sides = ("A", "B") if len(found.verdict.gains) == 2 else ("one side",)
-    return [
+def _facts(found: "Comparison") -> list[tuple[str, str]]:
+    from deadheat.reports.verdict_words import (
+        decided_by,
+        errors_line,
+        halves,
+        rule_name,
+        smallest_line,
+        spread_line,
+        vote_line,
+    )
+
+    verdict = found.verdict
+    lines = _gains(found)
+    lines += [("decided by", decided_by(verdict)), ("half-widths", halves(verdict))]
+    if verdict.effect.coupled:
+        lines += [(f"{rule_name(verdict.votes.rule)} rule", vote_line(verdict.votes))]
+    else:
+        lines += [("votes", f"on the items' means over seeds: {vote_line(verdict.votes)}")]
+    lines += [("errs", errors_line(verdict)), ("smallest gap", smallest_line(verdict))]
+    if verdict.effect.spread is not None:
+        lines.append(("seeds", spread_line(verdict)))
+    scale = 100 if verdict.is_share else 1
+    lines += [
         (
-            f"gain {side}",
-            f"{_level(found, gain.before)} → {_level(found, gain.after)}: {_size(found, gain.gain)} "
-            f"[{_size(found, gain.interval.low, unit=False)}, {_size(found, gain.interval.high, unit=False)}] over its "
-            f"baseline{'' if gain.learned else ', not clear'}",
+            f"{resampled.resampling.value}",
+            f"{scale * resampled.estimate:+.3g}, {100 * resampled.level:.4g}% [{scale * resampled.low:+.3g}, "
+            f"{scale * resampled.high:+.3g}] by percentile bootstrap; decides nothing",
         )
-        for side, gain in zip(sides, found.verdict.gains, strict=False)
+        for resampled in found.resampled
     ]
-
-
-def _intervals(found: "Comparison") -> list[tuple[str, str]]:
-    return [
-        (
-            interval.resampling.value,
-            f"[{_size(found, interval.low, unit=False)}, {_size(found, interval.high, unit=False)}] {interval.sentence}"
-            + (f" ({interval.note})" if interval.note else ""),
-        )
-        for interval in found.differences
-    ]
-
-
-def _votes(found: "Comparison") -> list[tuple[str, str]]:
-    from deadheat.reports.formats import format_p
-
-    v = found.verdict
-    lines = []
-    if len(found.seed_rows) > 1:
-        h = v.homogeneity
-        lines.append(
-            (
-                "seeds",
-                f"χ² = {h.chi2:.1f} on {h.dof}, p = {format_p(h.p_value)}; seeds' own spread τ̂ = {100 * h.tau_frac:.1f} pp",
-            )
-        )
-        lines.append(
-            (
-                "decided",
-                f"{v.pooled.decided} pooled items, {v.expected_decided:.0f} expected if votes fell evenly over items",
-            )
-        )
-    lines.append(("catchable", _catchable(found)))
     return lines
 
 
-def _catchable(found: "Comparison") -> str:
-    v = found.verdict
-    if v.catchable is None:
-        return "no item was decided: this table says nothing of the gap it could call"
-    if v.catchable.gap_frac is None or v.catchable.win_share_gap_frac is None:
-        return "not even a one-sided table of this size is called 4 times in 5"
-    of_decided = f"{100 * v.catchable.win_share_gap_frac:.1f} of decided"
-    text = f"{100 * v.catchable.gap_frac:.2f} pp of items ({of_decided}) called 4 in 5"
-    if v.homogeneity.tau_frac and v.catchable_tau is not None:
-        gap = v.catchable_tau.gap_frac
-        text += f"; {'none' if gap is None else f'{100 * gap:.2f} pp'} at τ̂"
-    return text
+def _gains(found: "Comparison") -> list[tuple[str, str]]:
+    from deadheat.reports.verdict_words import bounds, interval
+
+    lines = []
+    for name, gain in zip(("gain A", "gain B"), found.verdict.gains, strict=False):
+        said = "learned" if gain.learned else "lost" if gain.lost else "does not clear zero"
+        value = interval(found.verdict, gain.effect).split(",")[0]
+        lines.append(
+            (
+                name,
+                f"{_level(found, gain.before)} → {_level(found, gain.after)}: {value}, "
+                f"{bounds(found.verdict, gain.effect)}, {said}",
+            )
+        )
+    return lines

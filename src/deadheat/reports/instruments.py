@@ -12,7 +12,7 @@ from deadheat.errors import StatsError
 from deadheat.reports import ink
 from deadheat.reports.figures import Bar, BarPanel, Line, bars, line_figure
 from deadheat.reports.floors import Difference, FloorPoint, difference_against_floor, scatter_against_floor
-from deadheat.stats.bootstrap import Level
+from deadheat.reports.verdict_words import plural
 from deadheat.stats.census import Census
 from deadheat.stats.comparison import Comparison
 from deadheat.stats.floor_report import FloorReport
@@ -40,23 +40,24 @@ def floor_figure(report: FloorReport, *, width_in: float = ink.WIDE_IN) -> Figur
 
 
 def power_figure(report: PowerReport, *, width_in: float = ink.WIDE_IN) -> Figure:
-    """Catch rate against items, a line per number of seeds; without a gap, the pooled floor in its place."""
-    seeds = sorted({cell.num_seeds for cell in report.grid})
-    rated = report.rate is not None
-    lines = []
-    for num_seeds in seeds:
+    """How often the gap is called against items, a line per number of seeds; without a gap, the smallest gap called."""
+    lines, rated = [], report.rate is not None
+    for num_seeds in sorted({cell.num_seeds for cell in report.grid}):
         cells = [cell for cell in report.grid if cell.num_seeds == num_seeds]
-        rows = tuple(100 * (cell.rate_frac or 0.0) if rated else cell.pooled_floor_pp for cell in cells)
-        label = f"{num_seeds} seed{'s' if num_seeds > 1 else ''}"
-        lines.append(Line(label=label, x=tuple(float(cell.num_items) for cell in cells), y=rows))
-    y_label = "catch rate (%)" if rated else "floor of all votes pooled (percentage points)"
+        cells = [cell for cell in cells if rated or cell.smallest_pp is not None]
+        if cells:
+            rows = tuple(100 * (cell.rate_frac or 0.0) if rated else cell.smallest_pp or 0.0 for cell in cells)
+            sizes = tuple(float(cell.num_items) for cell in cells)
+            lines.append(Line(label=plural(num_seeds, "seed"), x=sizes, y=rows))
+    if not lines:
+        raise StatsError("no gap is called often enough at any of these sizes; there is nothing to draw")
+    y_label = "called (%)" if rated else f"smallest gap at {report.smallest.target_frac:.0%} power (percentage points)"
     return line_figure(lines, x_label="items", y_label=y_label, width_in=width_in)
 
 
 def spend_figure(plan: SpendPlan, *, width_in: float = ink.WIDE_IN) -> Figure:
-    """What the best steps leave: the floor, or the catch rate where the plan is ranked by it."""
+    """What the best steps leave: the smallest gap called, or how often a stated gap is."""
     steps = [plan.now, *[step for step in plan.steps if step is not plan.now][:_MOST_STEPS]]
-    by_rate = plan.ranked_by == "catch rate"
     rows = []
     for step in steps:
         bought = [
@@ -68,34 +69,40 @@ def spend_figure(plan: SpendPlan, *, width_in: float = ink.WIDE_IN) -> Figure:
             )
             if count
         ]
-        value = 100 * step.catch.rate_frac if by_rate and step.catch else step.floor
-        rows.append(Bar(label=" ".join(bought) or "nothing", value=value))
-    title = "catch rate (%)" if by_rate else "floor, in the table's unit"
+        value = 100 * step.catch.rate_frac if step.catch else step.smallest.gap if step.smallest else None
+        if value is not None:
+            rows.append(Bar(label=" ".join(bought) or "nothing", value=value))
+    title = "called (%)" if plan.ranked_by == "power" else "smallest gap, in the table's unit"
     return bars([BarPanel(title=title, bars=tuple(rows))], width_in=width_in)
 
 
 def comparison_figure(comparison: Comparison, *, width_in: float = ink.WIDE_IN) -> Figure:
-    """Pooled difference at each level of resampling, beside what the table could not have called."""
-    scale = 100.0 if comparison.is_share else 1.0
+    """Each seed's difference over items and the pooled one over seeds and items, beside what could not be called."""
+    verdict = comparison.verdict
+    scale = 100.0 if verdict.is_share else 1.0
+    effects = [(f"seed {row.seed}", row.difference) for row in comparison.seed_rows]
+    effects = [*effects, ("pooled", verdict.effect)] if len(effects) != 1 else effects
     rows = [
         Difference(
-            label=interval.resampling.value,
-            diff_pp=scale * interval.estimate,
-            low_pp=scale * interval.low,
-            high_pp=scale * interval.high,
-            num_items=interval.n,
-            pooled=interval.resampling is Level.CROSSED,
+            label=label,
+            diff_pp=scale * found.estimate,
+            low_pp=scale * found.low,
+            high_pp=scale * found.high,
+            num_items=found.n,
+            pooled=label == "pooled",
         )
-        for interval in sorted(comparison.differences, key=lambda i: i.resampling is Level.CROSSED)
+        for label, found in effects
+        if np.isfinite(found.high)
     ]
-    catchable = comparison.verdict.catchable
-    gap = None if catchable is None or catchable.gap_frac is None or not comparison.is_share else catchable.gap_frac
+    smallest = verdict.instrument.smallest_at_spread or verdict.instrument.smallest
+    gap = None if smallest is None or smallest.gap is None else scale * smallest.gap
     return difference_against_floor(
         rows,
         arms=(comparison.name_a, comparison.name_b),
-        catchable_gap_pp=None if gap is None else 100 * gap,
+        catchable_gap_pp=gap,
         verdict=comparison.words,
-        level=comparison.verdict.level,
+        level=verdict.effect.level,
+        power=verdict.terms.power,
         width_in=width_in,
     )
 
@@ -106,9 +113,9 @@ def trajectory_figure(pairs: Sequence[PairTrajectory], *, width_in: float = ink.
         Line(
             label=f"{pair.arm_a} − {pair.arm_b}",
             x=tuple(float(reading.step) for reading in pair.readings),
-            y=tuple(100 * reading.interval.estimate for reading in pair.readings),
-            low=tuple(100 * reading.interval.low for reading in pair.readings),
-            high=tuple(100 * reading.interval.high for reading in pair.readings),
+            y=tuple(100 * reading.effect.estimate for reading in pair.readings),
+            low=tuple(100 * reading.effect.low for reading in pair.readings),
+            high=tuple(100 * reading.effect.high for reading in pair.readings),
         )
         for pair in pairs
     ]

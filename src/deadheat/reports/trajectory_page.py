@@ -4,7 +4,8 @@ from deadheat.reports import ink
 from deadheat.reports.formats import format_p, format_signed
 from deadheat.reports.instruments import trajectory_figure
 from deadheat.reports.page import Align, Block, Callout, Column, Page, Section, Table, Tone
-from deadheat.stats.bootstrap import BootstrapInterval
+from deadheat.reports.verdict_words import plural
+from deadheat.stats.effect import Effect
 from deadheat.stats.trajectory import FourReadings
 from deadheat.stats.trajectory_report import TrajectoryReport
 
@@ -17,8 +18,8 @@ def trajectory_page(report: TrajectoryReport) -> Page:
     figure = ink.figure_block(
         lambda width_in: trajectory_figure(report.reading.pairs, width_in=width_in),
         label="differences between arms at every checkpoint",
-        caption=f"Difference at each checkpoint with its {first.level:.0%} crossed interval, n = {first.n:,} items × "
-        f"{len(report.seeds)} seeds.",
+        caption=f"Difference at each checkpoint with its {first.level:.0%} interval over seeds and items, "
+        f"n = {first.n:,} items × {plural(len(report.seeds), 'seed')}.",
     )
     sections = [Section(heading="Along training", blocks=(figure, _pairs(report)))]
     if report.reading.scores:
@@ -42,15 +43,15 @@ def trajectory_page(report: TrajectoryReport) -> Page:
         kicker="Deadheat trajectory",
         question="Would an earlier look have said the same?",
         verdict_sentence=f"{first.arm_a} − {first.arm_b}: {first.flips} of {len(first.readings)} checkpoints point away "
-        f"from the converged reading, {_pp(first.converged)} pp; {first.separated} separate from zero.",
+        f"from the converged reading, {_pp(first.converged)} pp; {first.separated} clear of zero.",
         verdict_tone=Tone.PLAIN,
         sections=tuple(sections),
-        footer=f"Crossed percentile bootstrap, key {report.key}.",
+        footer=f"Intervals: {first.converged.method}, {first.level:.0%}.",
     )
 
 
 def _pairs(report: TrajectoryReport) -> Table:
-    names = ("pair", "converged, pp", "flips", "converged side", "separate", "opposed pairs")
+    names = ("pair", "converged, pp", "flips", "converged side", "clear of zero", "opposed pairs")
     return Table(
         columns=tuple(Column(heading=name, align=_N if place else Align.TEXT) for place, name in enumerate(names)),
         rows=tuple(
@@ -91,7 +92,7 @@ def _four(four: FourReadings) -> Table:
         rows=tuple(
             (
                 reading.name,
-                _pp(reading.interval),
+                _pp(reading.effect),
                 f"{reading.pooled.wins}–{reading.pooled.losses}",
                 format_p(reading.test.p_value, reading.test.log10_p),
                 reading.pool.value,
@@ -102,6 +103,6 @@ def _four(four: FourReadings) -> Table:
     )
 
 
-def _pp(interval: BootstrapInterval) -> str:
+def _pp(interval: Effect) -> str:
     low, high = format_signed(100 * interval.low), format_signed(100 * interval.high)
     return f"{format_signed(100 * interval.estimate)} [{low}, {high}]"

@@ -98,7 +98,7 @@ def named(sentence: str, name_a: str, name_b: str) -> str:
 
 
 def compare(
-    a: Side, b: Side, terms: Terms = Terms(), *, key: int, levels: Sequence[Level] = (), resamples: int = 4000
+    a: Side, b: Side, terms: Terms, *, key: int, levels: Sequence[Level] = (), resamples: int = 4000
 ) -> Comparison:
     """Align, judge, and say what was left out.
 

@@ -26,6 +26,7 @@ from deadheat.stats.votes import Rule
 
 DOMAIN_POWER = "deadheat/power/v2"
 _CHUNK_RERUNS = 50_000
+_PILOT_RERUNS = 20_000
 _MOST_STEPS = 30
 _CLOSE = 3e-3  # on the normal scale of a rate: a thousandth of a rate of 80%
 Floats = NDArray[np.float64]
@@ -129,12 +130,17 @@ def smallest_gap(
     if not 0 < target_frac < 1:
         raise StatsError(f"target is {target_frac}; wanted a rate strictly between 0 and 1, such as 0.80")
 
-    @functools.cache
-    def excess(gap: float) -> float:
-        called = _simulate(gap, model, design, key, reruns).called_a
-        return normal_quantile((called + 0.5) / (reruns + 1)) - normal_quantile(target_frac)
+    most, pilot = model.most_gap * (1 - 1e-6), min(reruns, _PILOT_RERUNS)
 
-    found = _root(excess, model.unit_se(design), model.most_gap * (1 - 1e-6))
+    @functools.cache
+    def excess(gap: float, size: int = pilot) -> float:
+        called = _simulate(gap, model, design, key, size).called_a
+        return normal_quantile((called + 0.5) / (size + 1)) - normal_quantile(target_frac)
+
+    found = _root(excess, model.unit_se(design), most)
+    if found and reruns > pilot:  # one Newton step on all reruns, the slope from the pilot's
+        slope = (excess(found) - excess(0.95 * found)) / (0.05 * found)
+        found = min(found - excess(found, reruns) / slope, most)
     d = getattr(model, "discordance_frac", None)
     return SmallestGap(
         gap=found,

@@ -1,9 +1,9 @@
 """What the next budget should buy: seeds, questions or judges.
 
 Every affordable step is tried: so many more seeds, so many more judges, the rest on whole questions. A seed's price
-covers its own N pairs. Steps are ranked by the margin they leave, or by how often the rule would call a given gap
-under the measured discordance and spread of seeds. No rule such as "seeds up to three" is built in; where it holds it
-is an outcome of d and τ̂.
+covers its own N pairs. Steps are ranked by the smallest gap that the rule over seeds and items would then call four
+times in five, or by how often a rule calls a stated gap. No rule such as "seeds up to three" is built in; what pays is
+an outcome of the measured parts: where items differ, more seeds do not help, and the reverse.
 """
 
 import math
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from deadheat.errors import StatsError
-from deadheat.stats.floors import floor_multiplier
-from deadheat.stats.power import CatchRate, catch_rate
-from deadheat.stats.variance import Allocation, VarianceSplit, variance_at
-from deadheat.stats.vote_models import Design, SeedEffects
+from deadheat.stats.power import CatchRate, SmallestGap, catch_rate, smallest_gap
+from deadheat.stats.variance import Allocation, VarianceSplit, components_at, variance_at
+from deadheat.stats.vote_models import Components, Design, SeedEffects
 from deadheat.stats.votes import Rule
+
+_MOST_STEPS = 200  # that are simulated; of more, those of the smallest standard error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +30,12 @@ class Prices:
 
 @dataclass(frozen=True, kw_only=True)
 class CatchTarget:
-    """The gap a verdict should be able to call, and the votes' measured noise."""
+    """The gap that should be called."""
 
-    gap_frac: float  # (wins − losses)/all items
-    discordance_frac: float  # measured share of decided votes
-    tau_frac: float  # measured spread of the seeds' own gaps
-    rule: Rule = Rule.TWO_PART
-    alpha: float = 0.05  # two-sided level
+    gap: float  # in the unit of the scores; (wins − losses)/all items under a vote rule
+    rule: Rule = Rule.SEEDS_AND_ITEMS
+    discordance_frac: float = 0.0  # of the votes, for a vote rule
+    tau_frac: float = 0.0  # spread of the seeds' own gaps, for a vote rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +48,8 @@ class Step:
     cost: float
     allocation: Allocation  # what one would then have
     se: float  # standard error of the mean afterwards
-    floor: float  # z·se: smallest true difference shown reliably
-    catch: CatchRate | None = None  # chance that the rule calls the target gap; None: not asked
+    smallest: SmallestGap | None = None  # smallest gap then called at the power; None: ranked by a stated gap
+    catch: CatchRate | None = None  # how often the rule then calls the stated gap; None: none was stated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,42 +59,76 @@ class SpendPlan:
     steps: tuple[Step, ...]
     now: Step  # nothing bought
     budget: float
-    ranked_by: str  # "margin" or "catch rate"
+    ranked_by: str  # "smallest gap" or "power"
     split: VarianceSplit
     n: int  # items now
     left_out: int  # items without a whole row in the split
-    level: float  # 1 − alpha of the floor and the rule
+    level: float  # 1 − alpha of the rule
+    power: float  # of the smallest gaps
     method: str = "every affordable mix of seeds and judges, the rest on whole questions"
 
 
-def spend(budget: float, prices: Prices, split: VarianceSplit) -> SpendPlan:
-    """Steps ranked by the standard error they leave, cheapest first among equals.
+def spend(
+    budget: float,
+    prices: Prices,
+    split: VarianceSplit,
+    target: CatchTarget | None = None,
+    *,
+    key: int,
+    alpha: float = 0.05,
+    power: float = 0.80,
+    reruns: int = 2000,
+) -> SpendPlan:
+    """Steps ranked by the smallest gap they leave, or by how often they call the target's; cheapest first among equals.
 
     Example:
         >>> from deadheat.stats.variance import split_from_se
         >>> split = split_from_se(7.25, 12.4, Allocation(num_seeds=3, num_pairs=975))
-        >>> best = spend(5.0, Prices(seed=3.5, pair=0.005, judge=0.3), split).steps[0]
+        >>> best = spend(5.0, Prices(seed=3.5, pair=0.005, judge=0.3), split, key=1).steps[0]
         >>> best.add_seeds, best.add_questions, round(best.se, 3)
         (1, 75, 6.235)
     """
     steps = sorted(_steps(budget, prices, split), key=lambda step: (step.se, step.cost))
-    return _plan(steps, "margin", budget, split, 0.05)
+    now = next(step for step in steps if step.cost == 0)
+    tried = list(dict.fromkeys([*steps[:_MOST_STEPS], now]))
+    rated = (_rated(step, split, target, key, alpha, power, reruns) for step in tried)
+    ranked = tuple(sorted((step for step in rated if step is not None), key=_rank))
+    return SpendPlan(
+        steps=ranked,
+        now=next(step for step in ranked if step.cost == 0),
+        budget=budget,
+        ranked_by="smallest gap" if target is None else "power",
+        split=split,
+        n=split.n,
+        left_out=split.left_out,
+        level=1 - alpha,
+        power=power,
+    )
 
 
-def spend_by_catch_rate(
-    budget: float, prices: Prices, split: VarianceSplit, target: CatchTarget, *, key: int, reruns: int = 40_000
-) -> SpendPlan:
-    """Steps ranked by how often the rule calls the target gap; judges beyond the present ones do not enter it."""
-    model = SeedEffects(discordance_frac=target.discordance_frac, tau_frac=target.tau_frac)
-    steps = []
-    for step in _steps(budget, prices, split):
+def _rank(step: Step) -> tuple[float, float, float]:
+    if step.catch is not None:
+        return -step.catch.rate_frac, step.se, step.cost
+    gap = step.smallest.gap if step.smallest else None
+    return math.inf if gap is None else gap, step.se, step.cost
+
+
+def _rated(
+    step: Step, split: VarianceSplit, target: CatchTarget | None, key: int, alpha: float, power: float, reruns: int
+) -> Step | None:
+    """The step with what it could call; None for more judges under a vote rule, which knows of none."""
+    have = step.allocation
+    rule = Rule.SEEDS_AND_ITEMS if target is None else target.rule
+    design = Design(num_items=max(1, int(have.num_items)), num_seeds=have.num_seeds, rule=rule, alpha=alpha)
+    parts = components_at(split, have)
+    if target is None:
+        return replace(step, smallest=smallest_gap(parts, design, key=key, target_frac=power, reruns=reruns))
+    model: Components | SeedEffects = parts
+    if rule is not Rule.SEEDS_AND_ITEMS:
         if step.add_judges:
-            continue
-        num_items = max(1, int(step.allocation.num_pairs // step.allocation.num_seeds))
-        design = Design(num_items=num_items, num_seeds=step.allocation.num_seeds, rule=target.rule, alpha=target.alpha)
-        steps.append(replace(step, catch=catch_rate(target.gap_frac, model, design, key=key, reruns=reruns)))
-    steps.sort(key=lambda step: (-(step.catch.rate_frac if step.catch else 0.0), step.cost))
-    return _plan(steps, "catch rate", budget, split, target.alpha)
+            return None
+        model = SeedEffects(discordance_frac=target.discordance_frac, tau_frac=target.tau_frac)
+    return replace(step, catch=catch_rate(target.gap, model, design, key=key, reruns=5 * reruns))
 
 
 def scale_cost(cost: float, params_from: float, params_to: float) -> float:
@@ -107,20 +141,6 @@ def scale_cost(cost: float, params_from: float, params_to: float) -> float:
     if not (cost >= 0 and params_from > 0 and params_to > 0):
         raise StatsError(f"cost {cost}, {params_from} to {params_to} parameters; wanted a cost ≥ 0 and positive sizes")
     return cost * params_to / params_from
-
-
-def _plan(steps: list[Step], ranked_by: str, budget: float, split: VarianceSplit, alpha: float) -> SpendPlan:
-    now = next(step for step in steps if step.cost == 0)
-    return SpendPlan(
-        steps=tuple(steps),
-        now=now,
-        budget=budget,
-        ranked_by=ranked_by,
-        split=split,
-        n=split.n,
-        left_out=split.left_out,
-        level=1 - alpha,
-    )
 
 
 def _steps(budget: float, prices: Prices, split: VarianceSplit) -> Iterator[Step]:
@@ -152,13 +172,11 @@ def _step(add_seeds: int, add_questions: int, add_judges: int, cost: float, spli
         num_judges=now.num_judges + add_judges,
         num_repeats=now.num_repeats,
     )
-    se = math.sqrt(variance_at(split, allocation))
     return Step(
         add_seeds=add_seeds,
         add_questions=add_questions,
         add_judges=add_judges,
         cost=cost,
         allocation=allocation,
-        se=se,
-        floor=floor_multiplier() * se,
+        se=math.sqrt(variance_at(split, allocation)),
     )

@@ -1,46 +1,65 @@
-"""Where a margin's uncertainty comes from, in four named parts.
+"""Where a margin's uncertainty comes from, in five named parts.
 
-    Var(mean) = σ²_seed/k + (σ²_pair + σ²_judge/J + σ²_jitter/(J·K))/M
+    Var(mean) = σ²_seed/S + σ²_item/N + (σ²_residual + σ²_judge/J + σ²_jitter/(J·K))/(S·N)
 
-k seeds, M seed–item pairs in all, J judges, K repeated scorings. A new seed brings its own N pairs; one more question
-at S seeds costs S pairs. Judges who correlate at r count as J/(1 + (J−1)r) independent ones, which is the same as
-sharing σ²_pair and differing by σ²_judge = (1−r)·(their common variance), jitter taken off.
+S seeds on the same N items, J judges, K repeated scorings: the two-way layout of `effect.py` with its residual split
+further. More seeds never shrink the item part, more items never the seed part. Where every seed has questions of its
+own (`Items.OWN`, the sources' layout) the item part falls with the pairs M = S·N too:
 
-The seed part is what is left of the spread of the seed means once item noise is taken off, max(0, var(ȳ_s) −
-MS_res/N), with MS_res the residual of the two-way layout: an item's own difficulty is the same under every seed. The
-pair part keeps that difficulty, so that Var is the variance over fresh questions too.
+    Var(mean) = σ²_seed/S + (σ²_item + σ²_residual + …)/M
+
+Judges who correlate at r count as J/(1 + (J−1)r) independent ones, which is the same as sharing the item and residual
+parts and differing by σ²_judge = (1−r)·(their common variance), jitter taken off. Grades, in [0, 1], add 2/N² to the
+variance as the interval does, so that a table without any difference is not taken for certainty.
 """
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import StatsError
+from deadheat.stats.vote_models import Components
 
 Floats = NDArray[np.float64]
+
+
+class Items(StrEnum):
+    """Whose the questions are."""
+
+    SHARED = "shared"  # the same items under every seed
+    OWN = "own"  # every seed draws its own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
     """What has been, or could be, bought."""
 
-    num_seeds: int  # k
-    num_pairs: float  # M: seed–item pairs in all
+    num_seeds: int  # S
+    num_pairs: float  # M = S·N: seed–item pairs in all
     num_judges: int = 1  # J
     num_repeats: int = 1  # K: scorings per judge and pair
+
+    @property
+    def num_items(self) -> float:
+        """N: items per seed."""
+        return self.num_pairs / self.num_seeds
 
 
 @dataclass(frozen=True, kw_only=True)
 class VarianceSplit:
-    """Variance components per single seed, pair, judge and scoring."""
+    """Variance components per single seed, item, pair, judge and scoring."""
 
     seed_var: float  # between seeds
-    pair_var: float  # between seed–item pairs, shared by the judges
+    item_var: float  # between items, the same under every seed
+    residual_var: float  # left in a seed–item pair, shared by the judges
     judge_var: float  # between judges on one pair
     jitter_var: float  # between scorings of one judge on one pair
     allocation: Allocation  # what the split was measured with
+    items: Items = Items.SHARED
+    grades: bool = False  # the scores lie in [0, 1]
     judge_correlation: float | None  # mean r between judges over pairs; None: one judge
     n: int  # items
     left_out: int  # items with a missing cell, dropped whole
@@ -73,16 +92,41 @@ def effective_judges(num_judges: int, correlation: float) -> float:
 
 
 def variance_at(split: VarianceSplit, allocation: Allocation) -> float:
-    """Variance of the mean under another allocation."""
-    if allocation.num_seeds < 1 or allocation.num_pairs < 1 or allocation.num_judges < 1 or allocation.num_repeats < 1:
+    """Variance of the mean under another allocation.
+
+    Example:
+        Item SD 10 on 100 shared items: SE 1 at any number of seeds.
+        >>> now = Allocation(num_seeds=3, num_pairs=300)
+        >>> split = VarianceSplit(
+        ...     seed_var=0.0, item_var=100.0, residual_var=0.0, judge_var=0.0, jitter_var=0.0,
+        ...     allocation=now, judge_correlation=None, n=100, left_out=0)
+        >>> variance_at(split, now), variance_at(split, Allocation(num_seeds=8, num_pairs=800))
+        (1.0, 1.0)
+    """
+    part = components_at(split, allocation)
+    if split.items is Items.OWN:
+        pooled = (part.item_var + part.residual_var) / allocation.num_pairs
+        return part.seed_var / allocation.num_seeds + pooled
+    extra = 2 / allocation.num_items**2 if split.grades else 0.0
+    return part.variance(allocation.num_seeds, allocation.num_items) + extra
+
+
+def components_at(split: VarianceSplit, allocation: Allocation) -> Components:
+    """The two-way layout that so many judges and scorings leave, for simulated power."""
+    if min(allocation.num_seeds, allocation.num_pairs, allocation.num_judges, allocation.num_repeats) < 1:
         raise StatsError(f"allocation is {allocation}; wanted at least one seed, pair, judge and scoring")
     judged = split.judge_var / allocation.num_judges
     jitter = split.jitter_var / (allocation.num_judges * allocation.num_repeats)
-    return split.seed_var / allocation.num_seeds + (split.pair_var + judged + jitter) / allocation.num_pairs
+    return Components(
+        seed_var=split.seed_var,
+        item_var=split.item_var,
+        residual_var=split.residual_var + judged + jitter,
+        grades=split.grades,
+    )
 
 
 def split_from_se(se: float, seed_to_pair_ratio: float, allocation: Allocation) -> VarianceSplit:
-    """The split behind a stated standard error and the stated ratio of its seed term to its pair term.
+    """The split behind a stated standard error and the ratio of its seed term to its pair term, each seed's items its own.
 
     Example:
         SE 7.25 at 3 seeds × 325 items, seed term 12.4 times the pair term; then one seed with its 325 pairs and 300
@@ -96,18 +140,20 @@ def split_from_se(se: float, seed_to_pair_ratio: float, allocation: Allocation) 
     pair_term = se * se / (1 + seed_to_pair_ratio)
     return VarianceSplit(
         seed_var=seed_to_pair_ratio * pair_term * allocation.num_seeds,
-        pair_var=pair_term * allocation.num_pairs,
+        item_var=0.0,
+        residual_var=pair_term * allocation.num_pairs,
         judge_var=0.0,
         jitter_var=0.0,
         allocation=allocation,
+        items=Items.OWN,
         judge_correlation=None,
-        n=round(allocation.num_pairs / allocation.num_seeds),
+        n=round(allocation.num_items),
         left_out=0,
         method="from a stated SE and ratio",
     )
 
 
-def variance_split(table: ArrayLike) -> VarianceSplit:
+def variance_split(table: ArrayLike, *, items: Items = Items.SHARED, grades: bool = False) -> VarianceSplit:
     """Components of a table [seed, item], [seed, item, judge] or [seed, item, judge, repeat].
 
     Items with a missing cell are left out whole. One judge leaves disagreement unseen, one repeat leaves jitter unseen;
@@ -126,17 +172,20 @@ def variance_split(table: ArrayLike) -> VarianceSplit:
     by_judge_SNJ = kept.mean(axis=3)
     correlation = _judge_correlation(by_judge_SNJ)
     common = float(by_judge_SNJ.var(axis=1, ddof=1).mean())
-    shared = common if correlation is None else max(0.0, correlation) * common
-    pair_var = shared if correlation is not None else max(0.0, common - jitter / num_repeats)
-    judge_var = max(0.0, common - shared - jitter / num_repeats) if correlation is not None else 0.0
+    own = jitter / num_repeats
+    shared = max(0.0, common - own) if correlation is None else max(0.0, correlation) * common
+    seed_var, item_var = _seeds_and_items(by_judge_SNJ.mean(axis=2))
     return VarianceSplit(
-        seed_var=_seed_part(by_judge_SNJ.mean(axis=2)),
-        pair_var=pair_var,
-        judge_var=judge_var,
+        seed_var=seed_var,
+        item_var=min(item_var, shared),
+        residual_var=max(0.0, shared - item_var),
+        judge_var=0.0 if correlation is None else max(0.0, common - shared - own),
         jitter_var=jitter,
         allocation=Allocation(
             num_seeds=num_seeds, num_pairs=num_seeds * num_items, num_judges=num_judges, num_repeats=num_repeats
         ),
+        items=items,
+        grades=grades,
         judge_correlation=correlation,
         n=num_items,
         left_out=int((~whole_N).sum()),
@@ -144,14 +193,14 @@ def variance_split(table: ArrayLike) -> VarianceSplit:
     )
 
 
-def _seed_part(table_SN: Floats) -> float:
-    """max(0, var(seed means) − MS_res/N)."""
-    num_items = table_SN.shape[1]
-    seed_S, item_N = table_SN.mean(axis=1, keepdims=True), table_SN.mean(axis=0, keepdims=True)
-    residual = table_SN - seed_S - item_N + table_SN.mean()
-    dof = (table_SN.shape[0] - 1) * (num_items - 1)
-    noise = float((residual**2).sum() / dof / num_items)
-    return max(0.0, float(seed_S.var(ddof=1)) - noise)
+def _seeds_and_items(table_SN: Floats) -> tuple[float, float]:
+    """max(0, var(seed means) − MS_res/N) and max(0, var(item means) − MS_res/S)."""
+    num_seeds, num_items = table_SN.shape
+    seed_S, item_N = table_SN.mean(axis=1), table_SN.mean(axis=0)
+    residual = table_SN - seed_S[:, None] - item_N + table_SN.mean()
+    mean_square = float((residual**2).sum()) / ((num_seeds - 1) * (num_items - 1))
+    seeds, items = float(seed_S.var(ddof=1)), float(item_N.var(ddof=1))
+    return max(0.0, seeds - mean_square / num_items), max(0.0, items - mean_square / num_seeds)
 
 
 def _judge_correlation(by_judge_SNJ: Floats) -> float | None:
@@ -169,7 +218,7 @@ def _judge_correlation(by_judge_SNJ: Floats) -> float | None:
 def _note(num_judges: int, num_repeats: int) -> str:
     unseen = []
     if num_judges < 2:
-        unseen.append("one judge: disagreement is inside the pair part")
+        unseen.append("one judge: disagreement is inside the residual part")
     if num_repeats < 2:
         unseen.append("one scoring: jitter is inside the part above it")
     return "; ".join(unseen)
