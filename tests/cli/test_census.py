@@ -1,5 +1,7 @@
 """`deadheat census`."""
 
+import json
+
 import pytest
 from rich.cells import cell_len
 
@@ -8,14 +10,29 @@ from deadheat.errors import ConfigError, StatsError
 HEADER = "status,paper,version,benchmark,num_items,baseline,baseline_kind,baseline_pct,ours_pct"
 
 
-def test_three_of_the_eight_bundled_margins_are_clear_of_their_floor(parsed):
+def test_one_of_the_five_bundled_margins_is_clear_of_its_floor(parsed):
     found = parsed("census")
     totals = found["totals"]
-    assert (totals["n"], totals["clear"], totals["below"]) == (8, 3, 5)
-    assert totals["median_ratio"] == pytest.approx(0.43, abs=0.005)
+    assert (totals["n"], totals["clear"], totals["below"], totals["left_out"]) == (5, 1, 4, 0)
+    # VAPO's, the middle one: 10.4/(2.80158·sqrt(2·.25/30)) = 10.4/36.17.
+    assert totals["median_ratio"] == pytest.approx(0.2875, abs=5e-5)
     dcpo = next(row for row in found["rows"] if row["claim"]["paper"].startswith("DCPO"))
     assert dcpo["reading"]["ratio"] == pytest.approx(0.189, abs=0.001)
-    assert all(row["claim"]["status"] != "scored" for row in found["apart"])
+
+
+def test_counts_of_claims_that_somebody_chose_bear_no_interval(run, parsed):
+    for words in ((), ("--seeds",), ("--releases",)):
+        text, record = run("census", *words).stdout, json.dumps(parsed("census", *words))
+        assert "95%" not in text and "[" not in text
+        assert "Wilson" not in record and '"level"' not in record and '"low"' not in record
+
+
+def test_a_floor_above_100_points_is_not_printed_as_a_number(run, tmp_path):
+    # 2.80158·sqrt(2·.25/2) = 140.08 points.
+    path = tmp_path / "claims.csv"
+    path.write_text(f"{HEADER}\nscored,P,v1,B,2,base,untrained,50,80\n")
+    text = run("census", path).stdout
+    assert ">100" in text and "140" not in text and "cannot be reached" in text
 
 
 def test_a_claim_file_of_ones_own_is_read(run, parsed, tmp_path):

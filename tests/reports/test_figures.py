@@ -182,6 +182,15 @@ def test_a_verdict_figure_draws_the_interval_the_band_and_the_word(differences: 
         assert word in words
 
 
+def test_names_of_margins_close_together_stand_above_one_another() -> None:
+    near = [FloorPoint(label=name, margin_pp=5 + step / 10, floor_pp=36) for step, name in enumerate(("x", "y", "z"))]
+    figure = scatter_against_floor([*near, FloorPoint(label="far", margin_pp=5, floor_pp=3)])
+    figure.canvas.draw()
+    boxes = {text.get_text(): text.get_window_extent() for text in figure.axes[0].texts}
+    assert boxes["x"].y1 <= boxes["y"].y0 and boxes["y"].y1 <= boxes["z"].y0
+    assert boxes["far"].y0 == pytest.approx(boxes["x"].y0, abs=2)
+
+
 def test_without_a_known_gap_no_band_is_drawn(differences: list[Difference]) -> None:
     assert not verdict_figure(differences, catchable_gap_pp=None).axes[0].patches
 

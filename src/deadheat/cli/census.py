@@ -68,14 +68,9 @@ def _print(found: "Census") -> None:
     from deadheat.reports.sheets import banner, facts, grid
 
     t = found.totals
-    share = t.clear_share
     console = Console()
     console.print(
-        banner(
-            "census",
-            f"{t.clear} of {t.n} scored margins are clear of their floor ({100 * share.estimate:.0f}% "
-            f"[{100 * share.low:.0f}, {100 * share.high:.0f}]); median ratio {t.median_ratio:.2f}.",
-        )
+        banner("census", f"Clear of their floor: {t.clear} of {t.n} margins; median ratio {t.median_ratio:.2f}.")
     )
     rows = [_cells(row) for row in found.rows[:15]]
     console.print(grid(("claim", "n", "margin", "floor", "ratio", "zone"), rows))
@@ -84,22 +79,24 @@ def _print(found: "Census") -> None:
         lines.append(("shown", f"the 15 largest ratios of {len(found.rows)}; all with --json"))
     if any(row.upper_bound for row in found.rows):
         lines.append(("*", "averaged over several attempts: the true floor is lower, the ratio higher"))
-    if memory := sum("memory" in row.claim.confidence for row in found.rows):
-        lines.append(("memory", f"{memory} rows hold a value from memory, marked ?"))
-    lines.append(("apart", f"{t.left_out} claims not scored (ties, asides, candidates, exclusions); --json lists them"))
+    if not all(row.reading.floor.reachable for row in found.rows):
+        lines.append((">100", "the floor cannot be reached: no two accuracies differ by more than 100 points"))
+    if t.left_out:
+        lines.append(("apart", f"{t.left_out} claims not scored (ties, asides, candidates, exclusions); in --json"))
+    lines.append(("counts", "of the rows given: claims that somebody chose are no sample, so no interval"))
     lines.append(("method", t.method))
     console.print(facts(lines))
 
 
 def _cells(row: "CensusRow") -> list[str]:
     claim, reading = row.claim, row.reading
-    mark = ("*" if row.upper_bound else "") + ("?" if "memory" in claim.confidence else "")
+    mark = "*" if row.upper_bound else ""
     zone = {"significant but not repeatable": "significant"}.get(reading.zone.value, reading.zone.value)
     return [
         f"{claim.paper.split(' (')[0][:20]}, {claim.benchmark[:12]}",
         f"{claim.num_items:,}",
         f"{100 * reading.margin_frac:+.1f}",
-        f"{reading.floor.floor_pp:.1f}",
+        f"{reading.floor.floor_pp:.1f}" if reading.floor.reachable else ">100",
         f"{reading.ratio:.2f}{mark}",
         zone,
     ]
@@ -108,7 +105,6 @@ def _cells(row: "CensusRow") -> list[str]:
 def _print_seeds() -> None:
     from rich.console import Console
 
-    from deadheat.reports.formats import format_share_with_interval
     from deadheat.reports.sheets import banner, grid
     from deadheat.stats.census import seeds_census
 
@@ -123,7 +119,7 @@ def _print_seeds() -> None:
         ["both", str(found.both)],
     ]
     console.print(grid(("states", "papers"), rows, totals=("all", str(found.n))))
-    console.print(f"neither: {format_share_with_interval(found.neither_share)}", style="dim")
+    console.print(f"{found.source}, {found.date}; a count of these papers, no sample of others", style="dim")
 
 
 def _print_releases() -> None:

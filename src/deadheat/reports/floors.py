@@ -178,14 +178,25 @@ def scatter_against_floor(points: Sequence[FloorPoint], *, width_in: float = ink
 
 
 def _name_points(axes: Axes, points: Sequence[FloorPoint], reach: float) -> None:
-    for point in points:
+    for point, height in zip(points, _label_heights(points, reach), strict=True):
         right = point.floor_pp > 0.6 * reach
         axes.annotate(
             ink.name(point.label),
             (point.floor_pp, point.margin_pp),
-            (-6 if right else 6, 0),
-            textcoords="offset points",
+            (-6 if right else 6, height),
+            textcoords=("offset points", "data"),
             ha="right" if right else "left",
             va="center",
             fontsize=7.5,
         )
+
+
+def _label_heights(points: Sequence[FloorPoint], reach: float) -> list[float]:
+    """[points] where each label stands: beside its point, or just above the label of a point close by."""
+    line, beside = 0.042 * reach, 0.3 * reach  # height of a line of text, and how far labels reach sideways
+    heights: dict[int, float] = {}
+    for place in sorted(range(len(points)), key=lambda place: points[place].margin_pp):
+        point = points[place]
+        below = [y + line for other, y in heights.items() if abs(points[other].floor_pp - point.floor_pp) < beside]
+        heights[place] = max([point.margin_pp, *below])
+    return [heights[place] for place in range(len(points))]

@@ -3,9 +3,12 @@
 A claim file is a CSV, one row per claim; columns as in `Claim`. Floors are `detection_floor(N, baseline)`, margins
 the headline against its stated baseline. Rows whose status is not `scored` are kept apart and never enter the totals.
 
-Bundled: eight pinned claims with candidates and exclusions marked; how many of 29 papers state seeds and spread; what
-six reward-model releases report. A census elsewhere counts 12 of 15 margins below their floor with a median ratio of
-.20; its rows are not all named, so the totals here are those of the bundled rows.
+Claims are chosen by hand. Totals are counts of the rows given and their median ratio; they carry no interval, because
+there is no population that the rows were drawn from.
+
+Bundled: five claims, each with a source, the words or the table that hold its numbers, and a date; how many of 29 papers
+state seeds and spread; what six reward-model releases report. A census elsewhere counts 12 of 15 margins below their floor
+with a median ratio of .20; its rows are not all named, and none rests here on memory, so the totals are the bundle's own.
 """
 
 import csv
@@ -19,7 +22,6 @@ from pathlib import Path
 
 from deadheat.errors import StatsError
 from deadheat.stats.floors import MarginReading, Zone, detection_floor, read_margin
-from deadheat.stats.intervals import Interval, wilson
 
 REQUIRED = (
     "status",
@@ -66,9 +68,9 @@ class Claim:
     ours_pct: float  # headline accuracy, percent
     attempts: int | None = None  # k of avg@k or pass@k; None: not stated
     date: str = ""
-    confidence: str = ""  # which values are from memory, which are pinned
-    source: str = ""
-    quote: str = ""  # the paper's own words, where kept
+    confidence: str = ""  # how sure the values are, in words
+    source: str = ""  # where the values stand
+    quote: str = ""  # the paper's own words, or the table that holds the values
     note: str = ""
 
     @property
@@ -88,7 +90,7 @@ class CensusRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CensusTotals:
-    """Counts over the scored rows."""
+    """Counts over the scored rows, which nobody drew at random: no interval."""
 
     n: int  # scored rows
     left_out: int  # rows kept apart
@@ -96,8 +98,6 @@ class CensusTotals:
     significant_only: int  # between the significance bar and the floor
     below: int  # under the significance bar
     median_ratio: float
-    clear_share: Interval  # Wilson
-    level: float
     method: str = "unpooled floor from N and the baseline accuracy, α = .05, power .80"
 
 
@@ -118,8 +118,9 @@ class SeedsCensus:
     seeds_only: int
     spread_only: int
     both: int
-    neither_share: Interval  # Wilson
     n: int  # papers
+    source: str
+    date: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +138,9 @@ class Release:
     variation_elsewhere: str  # variation disclosed away from the headline
     confidence: str
     note: str
+    date: str
+    source: str
+    quote: str  # the words that the row rests on
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
@@ -150,26 +154,23 @@ def census(claims: Iterable[Claim]) -> Census:
     Example:
         >>> totals = bundled_census().totals
         >>> totals.n, totals.clear, round(totals.median_ratio, 2)
-        (8, 3, 0.43)
+        (5, 1, 0.29)
     """
     given = tuple(claims)
     rows = sorted((_row(c) for c in given if c.status is ClaimStatus.SCORED), key=lambda row: -row.reading.ratio)
     if not rows:
         raise StatsError(f"none of {len(given)} claims has status 'scored'; wanted at least one")
     zones = [row.reading.zone for row in rows]
-    clear, share = zones.count(Zone.CLEAR), wilson(zones.count(Zone.CLEAR), len(rows))
     return Census(
         rows=tuple(rows),
         apart=tuple(_row(claim) for claim in given if claim.status is not ClaimStatus.SCORED),
         totals=CensusTotals(
             n=len(rows),
             left_out=len(given) - len(rows),
-            clear=clear,
+            clear=zones.count(Zone.CLEAR),
             significant_only=zones.count(Zone.SIGNIFICANT_NOT_REPEATABLE),
             below=zones.count(Zone.BELOW),
             median_ratio=statistics.median(row.reading.ratio for row in rows),
-            clear_share=share,
-            level=share.level,
         ),
     )
 
@@ -187,18 +188,16 @@ def seeds_census() -> SeedsCensus:
         >>> seeds.neither, seeds.both, seeds.n
         (27, 2, 29)
     """
-    counts = {
-        (row["states_seeds"], row["states_spread"]): int(row["num_papers"])
-        for row in _rows(_bundled("seeds_census.csv"))
-    }
-    total, neither = sum(counts.values()), counts["no", "no"]
+    rows = _rows(_bundled("seeds_census.csv"))
+    counts = {(row["states_seeds"], row["states_spread"]): int(row["num_papers"]) for row in rows}
     return SeedsCensus(
-        neither=neither,
+        neither=counts["no", "no"],
         seeds_only=counts["yes", "no"],
         spread_only=counts["no", "yes"],
         both=counts["yes", "yes"],
-        neither_share=wilson(neither, total),
-        n=total,
+        n=sum(counts.values()),
+        source=rows[0]["source"],
+        date=rows[0]["date"],
     )
 
 
@@ -217,6 +216,9 @@ def releases_census() -> tuple[Release, ...]:
             variation_elsewhere=row["variation_elsewhere"],
             confidence=row["confidence"],
             note=row["note"],
+            date=row["date"],
+            source=row["source"],
+            quote=row["quote"],
         )
         for row in _rows(_bundled("releases_census.csv"))
     )
