@@ -17,12 +17,13 @@ from deadheat.reports.floors import FloorPoint, scatter_against_floor
 from deadheat.reports.ink import save_figure
 from deadheat.reports.instruments import census_figure, comparison_figure, floor_figure, power_figure
 from deadheat.stats.census import bundled_census
-from deadheat.stats.comparison import Settings, Side, compare
+from deadheat.stats.comparison import Side, compare
 from deadheat.stats.floor_report import FloorQuestion, floor_report
 from deadheat.stats.floors import Zone, floor_from_se, read_margin
 from deadheat.stats.neighbours import neighbours
 from deadheat.stats.power_report import power_report
 from deadheat.stats.significance import binomial_two_sided
+from deadheat.stats.verdict import Terms
 from deadheat.stats.vote_models import Design, IidVotes
 
 KEY, JUDGE = 1, "weighted_alpaca_eval_gpt4_turbo"
@@ -34,10 +35,15 @@ def gsm8k(data: Path, out: Path) -> None:
         Side(name=name, frame=read_results(data / f"rollouts_reasoning_gym/matheval_gsm8k_{stem}.jsonl.gz").frame)
         for name, stem in (("trained", "rlft"), ("base", "base"))
     )
-    found = compare(trained, base, Settings(), key=KEY)
+    found = compare(trained, base, Terms(), key=KEY)
     save_figure(comparison_figure(found), out / "gsm8k-gain.svg")
-    v = found.verdict
-    print(f"GSM8K, {found.n:,} items: {v.pooled.wins}–{v.pooled.losses}, p = {v.test.p_value:.3f}, {found.words}")
+    verdict = found.verdict
+    votes, effect = verdict.votes, verdict.effect
+    print(
+        f"GSM8K, {found.n:,} items: {votes.pooled.wins}–{votes.pooled.losses}, p = {votes.test.p_value:.3f}; "
+        f"{100 * effect.estimate:+.2f} pp, {effect.level:.0%} interval [{100 * effect.low:+.2f}, {100 * effect.high:+.2f}]: "
+        f"{verdict.sentence}"
+    )
 
 
 def preferences(data: Path) -> tuple[list[str], np.ndarray]:

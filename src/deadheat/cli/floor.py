@@ -72,8 +72,8 @@ def _print(report: "FloorReport") -> None:
     sentence = f"The floor is {report.floor_pp:.2f} points at n = {report.n:,.6g}."
     if report.unreachable:
         sentence = (
-            f"No true gap is significant in {floor.power:.0%} of reruns at n = {report.n:,.6g}: the floor of "
-            f"{report.floor_pp:.2f} points cannot be reached, {report.unreachable}."
+            f"No true gap is significant in {floor.power:.0%} of reruns at n = {report.n:,.6g}. The floor of "
+            f"{report.floor_pp:.2f} points cannot be reached: {report.unreachable}."
         )
     tone = Tone.PLAIN
     if report.margin_pp is not None and report.ratio is not None and report.zone is not None:
