@@ -53,10 +53,10 @@ def test_resolution_means_over_groups_and_over_pairs() -> None:
     # Group a: 1 right above 3 wrong: 1. Group b: right below its wrong: 0. Groups c (all right), d (unscored): nothing.
     scores = [0.9, 0.1, 0.1, 0.1, 0.2, 0.8, 0.5, 0.5, math.nan]
     right = [1, 0, 0, 0, 1, 0, 1, 1, 1]
-    found = within_group_resolution(scores, right, list("aaaabbccd"), key=1)
+    found = within_group_resolution(scores, right, list("aaaabbccd"))
     assert (found.over_groups.estimate, found.over_pairs) == (0.5, 0.75)
     assert (found.n, found.left_out, found.num_pairs) == (2, 2, 4)
-    assert found == within_group_resolution(scores, right, list("aaaabbccd"), key=1)
+    assert found == within_group_resolution(scores, right, list("aaaabbccd"))
 
 
 def test_capture_is_the_share_of_the_way_from_chance_to_perfect() -> None:

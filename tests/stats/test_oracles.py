@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from deadheat.stats.bootstrap import Level, bootstrap
-from deadheat.stats.contrasts import mean_sd
 from deadheat.stats.floors import (
     detection_floor,
     floor_multiplier,
@@ -21,13 +19,14 @@ from deadheat.stats.floors import (
     win_share_floor,
 )
 from deadheat.stats.groups import candidates, gate_probability
-from deadheat.stats.intervals import clopper_pearson, mean_score, wilson, win_share
-from deadheat.stats.power import agreement_chance, catch_rate, smallest_catchable_gap
+from deadheat.stats.intervals import clopper_pearson, mean_score, mean_sd, wilson, win_share
+from deadheat.stats.power import agreement_chance, catch_rate, smallest_gap
+from deadheat.stats.resampling import Level, bootstrap
 from deadheat.stats.significance import binomial_two_sided
 from deadheat.stats.spend import scale_cost
 from deadheat.stats.variance import Allocation, effective_judges, split_from_se, variance_at
 from deadheat.stats.vote_models import Design, IidVotes
-from deadheat.stats.votes import Tally
+from deadheat.stats.votes import Rule, Tally
 
 ORACLES = json.loads((Path(__file__).parents[1] / "golden" / "oracles.json").read_text(encoding="utf-8"))["oracles"]
 STATS = [oracle for oracle in ORACLES if oracle["room"] == "stats"]
@@ -75,15 +74,15 @@ def unpaired_p(given: Inputs) -> float:
 
 
 def catch(given: Inputs) -> float:
-    design = Design(num_items=given["N"], num_seeds=given["S"])
+    design = Design(num_items=given["N"], num_seeds=given["S"], rule=Rule.TWO_PART)
     return catch_rate(given["gap"], IidVotes(discordance_frac=given["d"]), design, key=KEY, reruns=150_000).rate_frac
 
 
 def catchable_pp(given: Inputs) -> float:
-    design = Design(num_items=given["N"], num_seeds=given["S"])
-    found = smallest_catchable_gap(IidVotes(discordance_frac=given["d"]), design, key=KEY, reruns=60_000)
-    assert found.gap_frac is not None
-    return 100 * found.gap_frac
+    design = Design(num_items=given["N"], num_seeds=given["S"], rule=Rule.TWO_PART)
+    found = smallest_gap(IidVotes(discordance_frac=given["d"]), design, key=KEY, reruns=60_000)
+    assert found.gap is not None
+    return 100 * found.gap
 
 
 def se_after(given: Inputs) -> float:
@@ -109,7 +108,7 @@ def per_dollar(given: Inputs) -> float:
 def terms_ratio(given: Inputs) -> float:
     now = Allocation(num_seeds=given["seeds"], num_pairs=given["pairs"])
     split = split_from_se(given["se"], given["ratio"], now)
-    return (split.seed_var / given["seeds"]) / (split.pair_var / given["pairs"])
+    return (split.seed_var / given["seeds"]) / (split.residual_var / given["pairs"])
 
 
 def fresh_mean(given: Inputs) -> float:

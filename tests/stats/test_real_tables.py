@@ -12,10 +12,10 @@ import pytest
 from deadheat.stats.floors import Zone, detection_floor, paired_floor, read_margin
 from deadheat.stats.groups import capture, pass_at_k, within_group_resolution
 from deadheat.stats.intervals import mean_score
-from deadheat.stats.rules import Reason, Words, two_part_rule
+from deadheat.stats.rules import Reason, VoteWords
 from deadheat.stats.significance import mcnemar
 from deadheat.stats.variance import variance_split
-from deadheat.stats.votes import votes_from_scores
+from deadheat.stats.verdict import Words, judge
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 
@@ -49,11 +49,12 @@ def test_a_published_gain_of_under_a_point_on_gsm8k_is_not_called() -> None:
     paired, unpaired = paired_floor(1319, 118 / 1319), detection_floor(1319, float(before.mean()))
     assert (paired.floor_pp, unpaired.floor_pp) == (pytest.approx(2.31, abs=0.01), pytest.approx(3.72, abs=0.01))
     assert read_margin(gap, paired).zone is Zone.BELOW
-    verdict = two_part_rule(votes_from_scores(after[None], before[None]), key=1, reruns=20_000)
-    assert (verdict.words, verdict.reasons) == (Words.NOT_CALLED, (Reason.NOT_SIGNIFICANT,))
-    # One seed: the rule is the exact test alone, so the catchable gap is near the paired floor.
-    assert verdict.catchable is not None
-    assert 100 * (verdict.catchable.gap_frac or 0) == pytest.approx(paired.floor_pp, abs=0.25)
+    verdict = judge(after[None], before[None], key=1)
+    assert verdict.words is Words.NOT_CALLED
+    assert (verdict.votes.words, verdict.votes.reasons) == (VoteWords.NOT_CALLED, (Reason.NOT_SIGNIFICANT,))
+    # One seed: the reading over items alone, so the smallest gap is near the paired floor.
+    assert verdict.instrument.smallest is not None
+    assert 100 * (verdict.instrument.smallest.gap or 0) == pytest.approx(paired.floor_pp, abs=0.25)
 
 
 def test_published_win_rates_are_reproduced_from_their_votes() -> None:
@@ -86,7 +87,7 @@ def test_a_reward_models_resolution_inside_groups() -> None:
     scores = np.array([[score[0] for score in row["pred_score"]] for row in rows])
     right = np.array([row["score"] for row in rows], dtype=float)
     groups = [str(p) for p in range(100) for _ in range(8)]
-    found = within_group_resolution(scores.ravel(), right.ravel(), groups, key=1)
+    found = within_group_resolution(scores.ravel(), right.ravel(), groups)
     # The folder's own figures: .89 over 128 pairs in 10 mixed groups; 4 all wrong, 86 all right.
     assert (found.n, found.left_out, found.num_pairs) == (10, 90, 128)
     assert found.over_pairs == pytest.approx(0.89, abs=0.005)
@@ -109,6 +110,7 @@ def test_a_judges_own_jitter_is_told_from_the_texts_differences() -> None:
     kept = table[:, ~np.isnan(table).any(axis=(0, 2, 3)), 0]
     assert split.n == kept.shape[1] > 50
     assert split.jitter_var == pytest.approx(float(np.mean([np.var(cell, ddof=1) for cell in kept.reshape(-1, 5)])))
-    assert split.pair_var > split.jitter_var
+    pair_var = split.item_var + split.residual_var
+    assert pair_var > split.jitter_var
     # Exchangeable samples have no mood of their own.
-    assert split.seed_var < 0.02 * split.pair_var
+    assert split.seed_var < 0.02 * pair_var

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from deadheat.errors import StatsError
-from deadheat.stats.gains import NOTHING_TO_RANK, nothing_learned, paired_gain
 from deadheat.stats.rules import (
     Reason,
-    Verdict,
-    Words,
+    VoteReading,
+    VoteWords,
     per_seed_rule,
     pooled_rule,
-    strict_majority_rule,
+    read_votes,
     two_part_rule,
 )
 from deadheat.stats.votes import (
+    Rule,
     Tally,
     expected_pooled_decided,
     homogeneity_of_tallies,
@@ -32,8 +32,8 @@ def votes(*seeds: tuple[int, int, int]) -> np.ndarray:
     return np.array([[1.0] * w + [0.0] * t + [-1.0] * n for w, t, n in seeds])
 
 
-def judged(table: np.ndarray) -> Verdict:
-    return two_part_rule(table, key=5, reruns=500)
+def judged(table: np.ndarray) -> VoteReading:
+    return two_part_rule(table)
 
 
 def test_one_vote_and_two_silences_is_a_vote_and_plus_minus_zero_abstains() -> None:
@@ -49,7 +49,7 @@ def test_a_strict_majority_wants_two_of_three() -> None:
 def test_significant_and_unanimous_is_called() -> None:
     # 20–5: 2·(1 + 25 + 300 + 2300 + 12650 + 53130)/2²⁵ = 2·68406/33554432.
     verdict = judged(votes((20, 15, 5), (20, 15, 5), (20, 15, 5)))
-    assert verdict.words is Words.CALLED_A
+    assert verdict.words is VoteWords.CALLED_A
     assert verdict.test.p_value == pytest.approx(2 * 68_406 / 33_554_432, rel=1e-12)
     assert verdict.reasons == ()
     assert [seed.tally for seed in verdict.seeds] == [Tally(wins=20, ties=15, losses=5, missing=0)] * 3
@@ -57,49 +57,43 @@ def test_significant_and_unanimous_is_called() -> None:
 
 def test_swapping_the_sides_calls_the_other() -> None:
     table = votes((20, 15, 5), (20, 15, 5), (20, 15, 5))
-    assert judged(-table).words is Words.CALLED_B
+    assert judged(-table).words is VoteWords.CALLED_B
 
 
 def test_a_significant_pool_with_one_dissenting_seed_is_not_called() -> None:
     verdict = judged(votes((35, 3, 2), (35, 3, 2), (5, 25, 10)))
     assert verdict.test.p_value < 0.05
-    assert verdict.words is Words.NOT_CALLED
+    assert verdict.words is VoteWords.NOT_CALLED
     assert verdict.reasons == (Reason.SEED_DISAGREES,)
-    assert pooled_rule(votes((35, 3, 2), (35, 3, 2), (5, 25, 10)), key=5, reruns=500).words is Words.CALLED_A
+    assert pooled_rule(votes((35, 3, 2), (35, 3, 2), (5, 25, 10))).words is VoteWords.CALLED_A
 
 
 def test_a_zero_net_is_not_agreement() -> None:
     verdict = judged(votes((35, 3, 2), (35, 3, 2), (4, 32, 4)))
-    assert (verdict.words, verdict.reasons) == (Words.NOT_CALLED, (Reason.SEED_DISAGREES,))
+    assert (verdict.words, verdict.reasons) == (VoteWords.NOT_CALLED, (Reason.SEED_DISAGREES,))
 
 
 def test_agreement_without_significance_is_not_called() -> None:
     verdict = judged(votes((4, 35, 1), (3, 35, 2), (3, 35, 2)))
-    assert verdict.words is Words.NOT_CALLED
+    assert verdict.words is VoteWords.NOT_CALLED
     assert verdict.reasons == (Reason.NOT_SIGNIFICANT,)
-
-
-def test_the_word_is_never_no_difference() -> None:
-    assert sorted(word.value for word in Words) == ["called(A)", "called(B)", "not called", NOTHING_TO_RANK]
-    assert NOTHING_TO_RANK == "null against null: nothing learned, nothing to rank"
 
 
 def test_no_decided_vote_is_no_information() -> None:
     verdict = judged(np.zeros((3, 10)))
-    assert verdict.words is Words.NOT_CALLED
+    assert verdict.words is VoteWords.NOT_CALLED
     assert verdict.reasons == (Reason.NO_DECIDED_VOTE,)
     assert verdict.test.p_value == 1.0
     assert verdict.test.note == "no information: no decided vote"
-    assert verdict.catchable is None
 
 
 def test_the_per_seed_rule_wants_most_seeds_significant_on_their_own() -> None:
     # 12–2: p = .0129; 5–4: p = 1. One of three significant is not most, two of three are.
     one, two = votes((12, 0, 2), (8, 0, 6), (8, 0, 6)), votes((12, 0, 2), (12, 0, 2), (8, 0, 6))
-    first = per_seed_rule(one, key=5, reruns=500)
-    assert (first.words, first.reasons) == (Words.NOT_CALLED, (Reason.TOO_FEW_SEEDS_SIGNIFICANT,))
-    assert per_seed_rule(two, key=5, reruns=500).words is Words.CALLED_A
-    assert per_seed_rule(-two, key=5, reruns=500).words is Words.CALLED_B
+    first = per_seed_rule(one)
+    assert (first.words, first.reasons) == (VoteWords.NOT_CALLED, (Reason.TOO_FEW_SEEDS_SIGNIFICANT,))
+    assert per_seed_rule(two).words is VoteWords.CALLED_A
+    assert per_seed_rule(-two).words is VoteWords.CALLED_B
 
 
 def test_strict_majority_counts_far_fewer_items_than_the_sign_of_the_sum() -> None:
@@ -107,8 +101,8 @@ def test_strict_majority_counts_far_fewer_items_than_the_sign_of_the_sum() -> No
     for item in range(30):
         table[item % 3, item] = 1.0  # one vote and two silences each
     assert judged(table).pooled.wins == 30
-    strict = strict_majority_rule(table, key=5, reruns=500)
-    assert (strict.pooled.decided, strict.words) == (0, Words.NOT_CALLED)
+    strict = read_votes(Rule.STRICT_MAJORITY, table)
+    assert (strict.pooled.decided, strict.words) == (0, VoteWords.NOT_CALLED)
 
 
 def test_missing_votes_are_left_out_and_counted() -> None:
@@ -124,18 +118,8 @@ def test_a_seed_without_votes_cannot_agree_and_is_named_apart_from_a_dissenting_
     table = votes((20, 15, 5), (20, 15, 5), (20, 15, 5))
     table[2] = np.nan
     verdict = judged(table)
-    assert (verdict.words, verdict.reasons) == (Words.NOT_CALLED, (Reason.SEED_MISSING,))
-    assert pooled_rule(table, key=5, reruns=500).words is Words.CALLED_A
-
-
-def test_the_catchable_gap_stands_beside_both_verdicts_at_equal_seeds_and_at_the_measured_spread() -> None:
-    for table in (votes((20, 15, 5), (20, 15, 5), (20, 15, 5)), votes((4, 35, 1), (3, 35, 2), (3, 35, 2))):
-        verdict = two_part_rule(table, key=5, reruns=4000)
-        assert verdict.catchable is not None and verdict.catchable_tau is not None
-    wide = two_part_rule(votes((150, 150, 25), (50, 225, 50), (150, 150, 25)), key=5, reruns=4000)
-    assert wide.homogeneity.tau_frac > 0.1
-    assert wide.catchable is not None and wide.catchable.gap_frac is not None
-    assert wide.catchable_tau is None or (wide.catchable_tau.gap_frac or 1.0) > wide.catchable.gap_frac
+    assert (verdict.words, verdict.reasons) == (VoteWords.NOT_CALLED, (Reason.SEED_MISSING,))
+    assert pooled_rule(table).words is VoteWords.CALLED_A
 
 
 def test_the_gap_is_printed_over_all_items_and_over_decided_ones() -> None:
@@ -152,8 +136,8 @@ def test_the_gap_is_printed_over_all_items_and_over_decided_ones() -> None:
 )
 @settings(max_examples=25)
 def test_swapping_sides_or_reordering_items_changes_no_number_but_the_sign(table: np.ndarray) -> None:
-    ours, swapped, turned = (two_part_rule(t, key=1, reruns=10) for t in (table, -table, table[:, ::-1]))
-    mirror = {Words.CALLED_A: Words.CALLED_B, Words.CALLED_B: Words.CALLED_A}
+    ours, swapped, turned = (two_part_rule(t) for t in (table, -table, table[:, ::-1]))
+    mirror = {VoteWords.CALLED_A: VoteWords.CALLED_B, VoteWords.CALLED_B: VoteWords.CALLED_A}
     assert swapped.words is mirror.get(ours.words, ours.words)
     assert swapped.test.p_value == ours.test.p_value == turned.test.p_value
     assert 0 < ours.test.p_value <= 1
@@ -163,7 +147,7 @@ def test_swapping_sides_or_reordering_items_changes_no_number_but_the_sign(table
 
 def test_scores_are_not_votes_and_the_message_says_what_to_do() -> None:
     with pytest.raises(StatsError, match="votes_from_scores"):
-        two_part_rule([[0.4, 0.9]], key=1)
+        two_part_rule([[0.4, 0.9]])
 
 
 def test_a_tie_band_silences_small_gaps() -> None:
@@ -198,24 +182,3 @@ def test_expected_decided_items_are_238_where_190_and_174_were_seen() -> None:
     # N = 500, S = 3, d = .226: a zero sum needs three silences or one of each with a silence:
     # .774³ + 3·2·.113²·.774 = .4637 + .0593 = .5230; 500·.477 = 238.5.
     assert expected_pooled_decided(500, 3, 0.226) == pytest.approx(238.5, abs=0.6)
-
-
-def test_an_arm_that_learned_has_a_gain_whose_interval_clears_zero() -> None:
-    before = np.zeros(50)
-    after = np.array([[1.0] * 20 + [0.0] * 30] * 3)
-    gain = paired_gain(after, before, key=1)
-    assert (gain.gain, gain.learned, gain.seed_gains) == (0.4, True, (0.4, 0.4, 0.4))
-    assert (gain.before, gain.after) == (0.0, 0.4)
-
-
-def test_null_against_null_outranks_a_significant_vote() -> None:
-    flat = paired_gain(np.array([[1.0, 0.0] * 25] * 3), np.array([0.0, 1.0] * 25), key=1)
-    assert (flat.gain, flat.learned) == (0.0, False)
-    table = votes((20, 15, 5), (20, 15, 5), (20, 15, 5))
-    verdict = two_part_rule(table, key=5, gains=(flat, flat), reruns=500)
-    assert verdict.words is Words.NOTHING_TO_RANK
-    assert verdict.rule_words is Words.CALLED_A
-    assert Reason.NOTHING_LEARNED in verdict.reasons
-    grown = paired_gain(np.ones((3, 50)), np.zeros(50), key=1)
-    assert two_part_rule(table, key=5, gains=(grown, flat), reruns=500).words is Words.CALLED_A
-    assert not nothing_learned(())

@@ -5,8 +5,7 @@ import pytest
 
 from deadheat.errors import StatsError
 from deadheat.stats.checkpoints import grades_at, parse_reference
-from deadheat.stats.contrasts import PoolStatus
-from deadheat.stats.trajectory import ArmCurve, Summary, at_peak, four_readings, read_trajectory
+from deadheat.stats.trajectory import ArmCurve, PoolStatus, Summary, at_peak, four_readings, read_trajectory
 
 
 def curve(arm: str, rights: list[list[int]], converged: tuple[int, ...], num_items: int = 40) -> ArmCurve:
@@ -19,7 +18,7 @@ def test_flips_are_counted_against_the_converged_side() -> None:
     # A − B at the five checkpoints: 0, +20, +20, −10, −20 items of 40; converged at the last: B ahead.
     a = curve("a", [[5, 5], [30, 30], [30, 30], [20, 20], [15, 15]], (4, 4))
     b = curve("b", [[5, 5], [10, 10], [10, 10], [30, 30], [35, 35]], (4, 4))
-    pair = read_trajectory([a, b], key=1, resamples=400).pairs[0]
+    pair = read_trajectory([a, b]).pairs[0]
     assert pair.converged.estimate == pytest.approx(-0.5)
     assert (pair.flips, pair.on_converged_side) == (2, 2)
     # Both early leads and both late ones separate: 2 × 2 opposed pairs.
@@ -29,7 +28,7 @@ def test_flips_are_counted_against_the_converged_side() -> None:
 def test_summaries_are_scored_against_the_converged_sign_before_convergence() -> None:
     a = curve("a", [[5, 5], [30, 30], [30, 30], [20, 20], [15, 15]], (4, 4))
     b = curve("b", [[5, 5], [10, 10], [10, 10], [30, 30], [35, 35]], (4, 4))
-    scores = {score.summary: score for score in read_trajectory([a, b], key=1, resamples=50).scores}
+    scores = {score.summary: score for score in read_trajectory([a, b]).scores}
     # Cells: checkpoints 1, 2, 3. Points +20, +20, −10: one right. Running means +10, +13.3, +7.5: none.
     # Slopes of the last 3 at checkpoint 3, a: 30 30 20 → −5, b: 10 10 30 → +10: right; before: a rises faster. One.
     # Peaks +20, +20, 30 − 30 = 0: none. Means of the last 3: +10, +13.3, 26.7 − 16.7: none.
@@ -46,7 +45,7 @@ def test_summaries_are_scored_against_the_converged_sign_before_convergence() ->
 def test_each_seed_is_read_at_its_own_converged_checkpoint() -> None:
     a = curve("a", [[0, 0], [10, 0], [0, 20]], (1, 2))
     b = curve("b", [[0, 0], [0, 0], [0, 0]], (1, 2))
-    assert read_trajectory([a, b], key=1, resamples=50).pairs[0].converged.estimate == pytest.approx(30 / 80)
+    assert read_trajectory([a, b]).pairs[0].converged.estimate == pytest.approx(30 / 80)
 
 
 def test_the_four_readings_tell_different_stories_of_the_same_runs() -> None:
@@ -59,7 +58,7 @@ def test_the_four_readings_tell_different_stories_of_the_same_runs() -> None:
 
     a = ArmCurve(arm="a", steps=(0, 25, 50), grades_CSN=grades([2, 18, 8], [2, 14, 6]), converged=(2, 2, 2))
     b = ArmCurve(arm="b", steps=(0, 25, 50), grades_CSN=grades([2, 8, 10], [2, 4, 8]), converged=(2, 2, 2))
-    found = four_readings(a, b, selection_N=np.arange(40) < 20, shared_step=25, key=1, resamples=200)
+    found = four_readings(a, b, selection_N=np.arange(40) < 20, shared_step=25)
     assert found.converged_whole_pool.seed_nets == (-4, -4, -4)
     assert found.shared_step_selection_pool.seed_nets == (10, 10, 10)
     assert found.selected_then_fresh.seed_nets == (6, 6, 6)
@@ -103,6 +102,6 @@ def test_a_step_that_was_not_kept_is_refused_with_those_that_were() -> None:
 
 def test_arms_of_different_shapes_are_refused() -> None:
     with pytest.raises(StatsError, match="the same checkpoints, seeds and items"):
-        read_trajectory([curve("a", [[1], [2]], (1,)), curve("b", [[1], [2], [3]], (1,))], key=1)
+        read_trajectory([curve("a", [[1], [2]], (1,)), curve("b", [[1], [2], [3]], (1,))])
     with pytest.raises(StatsError, match="one checkpoint index per seed"):
         curve("a", [[1], [2]], (5,))

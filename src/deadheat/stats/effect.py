@@ -245,7 +245,7 @@ def uncoupled_effect(
 def side_mean(table_SN: ArrayLike, *, alpha: float = 0.05) -> Interval:
     """One side's mean over seeds and items: of right/wrong scores of one seed Wilson's interval, the rule's otherwise.
 
-    Grades keep their bounds in [0, 1].
+    Grades are read as 2x − 1, so that the two items they get are one right and one wrong, and keep their bounds.
 
     Example:
         >>> found = side_mean([[1.0] * 117 + [0.0] * 83])
@@ -257,10 +257,12 @@ def side_mean(table_SN: ArrayLike, *, alpha: float = 0.05) -> Interval:
     if len(table) == 1 and kept.size and np.isin(kept, (0.0, 1.0)).all():
         return wilson(int(kept.sum()), kept.size, 1 - alpha, left_out=table.size - kept.size)
     grades = bool(((kept >= 0) & (kept <= 1)).all())
-    found = paired_effect(table, alpha=alpha, grades=grades)
-    low, high = (max(found.low, 0.0), min(found.high, 1.0)) if grades else (found.low, found.high)
+    found = paired_effect(2 * table - 1 if grades else table, alpha=alpha, grades=grades)
+    estimate, low, high = found.estimate, found.low, found.high
+    if grades:
+        estimate, low, high = (1 + estimate) / 2, max((1 + low) / 2, 0.0), min((1 + high) / 2, 1.0)
     return Interval(
-        estimate=found.estimate,
+        estimate=estimate,
         low=low,
         high=high,
         level=found.level,

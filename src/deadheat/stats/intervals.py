@@ -126,8 +126,8 @@ def mean_score(
     if n == 1:
         raise StatsError("one score gives no spread; wanted at least two, or right/wrong grades")
     mean, se = float(kept.mean()), _se_of_mean(kept)
-    half = -t_quantile((1 - level) / 2, n - 1) * se
-    note = "all scores equal: zero width" if se == 0 else ""
+    half = -t_quantile((1 - level) / 2, n - 1) * se if se else math.inf
+    note = "" if se else "no interval: all scores are equal"
     interval = Interval(
         estimate=mean,
         low=mean - half,
