@@ -24,7 +24,7 @@ def test_the_split_is_measured_from_two_files(parsed, table):
     a, b = table("a.csv", [[1] * 4, [0] * 4]), table("b.csv", [[0] * 4, [0] * 4])
     split = parsed("spend", "--budget", 4, "--prices", PRICES, "--from", a, "--from", b)["plan"]["split"]
     assert split["seed_var"] == pytest.approx(0.5)  # var(1, 0) with ddof = 1
-    assert split["pair_var"] == 0.0
+    assert (split["item_var"], split["residual_var"]) == (0.0, 0.0)
 
 
 def test_judges_and_repeats_are_told_apart_by_a_column(parsed, tmp_path):
@@ -43,17 +43,18 @@ def test_judges_and_repeats_are_told_apart_by_a_column(parsed, tmp_path):
     assert split["allocation"] == {"num_seeds": 3, "num_pairs": 60, "num_judges": 2, "num_repeats": 2}
 
 
-def test_steps_are_ranked_by_the_catch_rate_of_a_gap(run, parsed, table):
+def test_steps_are_ranked_by_how_often_a_gap_is_called(run, parsed, table):
     rng = np.random.Generator(np.random.Philox(key=4))
     votes = rng.choice([1, -1, 0], p=[0.2, 0.1, 0.7], size=(2, 60))
     a, b = table("a.csv", (votes > 0).astype(int)), table("b.csv", (votes < 0).astype(int))
     words = ("--budget", 4, "--prices", PRICES, "--from", a, "--from", b, "--gap", 5)
-    found = parsed("spend", *words)
+    assert parsed("spend", *words)["plan"]["ranked_by"] == "power"
+    found = parsed("spend", *words, "--rule", "two_part")
     rates = [step["catch"]["rate_frac"] for step in found["plan"]["steps"]]
     assert rates == sorted(rates, reverse=True) and rates[-1] == found["plan"]["now"]["catch"]["rate_frac"]
     assert found["measured"]["discordance_frac"] == pytest.approx(np.abs(votes).mean())
     lines = run("spend", *words).stdout.splitlines()
-    assert len(lines) <= 24 and max(map(cell_len, lines)) <= 80
+    assert len(lines) <= 27 and max(map(cell_len, lines)) <= 80
 
 
 def test_what_cannot_be_priced_is_refused(run, table):

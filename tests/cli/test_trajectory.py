@@ -16,7 +16,7 @@ def test_an_early_lead_that_turns_is_a_flip(parsed, run_folder):
     report = parsed("trajectory", run_folder(GRADES))
     (pair,) = report["reading"]["pairs"]
     # A − B at 0, 10, 20, 30: 0, +.6, −.3, −.5; converged −.5: one flip, two on its side.
-    assert [reading["interval"]["estimate"] for reading in pair["readings"]] == pytest.approx([0, 0.6, -0.3, -0.5])
+    assert [reading["effect"]["estimate"] for reading in pair["readings"]] == pytest.approx([0, 0.6, -0.3, -0.5])
     assert (pair["flips"], pair["on_converged_side"]) == (1, 2)
     assert pair["converged"]["estimate"] == pytest.approx(-0.5)
     # Cells before convergence: steps 10 and 20. The point reading is right at 20 only; the peak so far at 20 ties: 8, 8.
@@ -44,7 +44,7 @@ def test_a_run_that_ended_early_stands_at_its_last_checkpoint(parsed, run_folder
     report = parsed("trajectory", run_folder(grades))
     assert any("a, seed 2: the run ended at step 20" in note for note in report["notes"])
     # Seed 1: .4 − .9; seed 2: .5 − .9.
-    last = report["reading"]["pairs"][0]["readings"][-1]["interval"]["estimate"]
+    last = report["reading"]["pairs"][0]["readings"][-1]["effect"]["estimate"]
     assert last == pytest.approx((-0.5 - 0.4) / 2)
 
 
@@ -55,7 +55,7 @@ def test_the_log_of_another_tool_is_one_long_table(parsed, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("\n".join(rows), encoding="utf-8")
     report = parsed("trajectory", path, "--arm", "method")
-    gaps = [reading["interval"]["estimate"] for reading in report["reading"]["pairs"][0]["readings"]]
+    gaps = [reading["effect"]["estimate"] for reading in report["reading"]["pairs"][0]["readings"]]
     assert gaps == pytest.approx([0, 1 / 6, 2 / 6])
 
 

@@ -95,7 +95,9 @@ def test_five_dollars_buy_a_seed_and_seventy_five_questions() -> None:
 
 
 def test_the_same_five_dollars_on_questions_alone_barely_move_it() -> None:
-    only = next(s for s in spend(5.0, PRICES, MEASURED, key=1).steps if s.add_seeds == 0 and s.add_judges == 0 and s.cost > 0)
+    only = next(
+        s for s in spend(5.0, PRICES, MEASURED, key=1).steps if s.add_seeds == 0 and s.add_judges == 0 and s.cost > 0
+    )
     # 333 whole questions × 3 seeds = 999 pairs.
     assert only.add_questions == 333
     assert only.se == pytest.approx(7.112, abs=0.0005)

@@ -119,7 +119,8 @@ def test_seeds_that_differ_cost_the_rule_more_at_five_than_at_three(
     num_items: int, num_seeds: int, printed: float, computed: float
 ) -> None:
     model = SeedEffects(discordance_frac=0.226, tau_frac=0.02)
-    found = catch_rate(0.03, model, Design(num_items=num_items, num_seeds=num_seeds, rule=Rule.TWO_PART), key=5, reruns=60_000)
+    design = Design(num_items=num_items, num_seeds=num_seeds, rule=Rule.TWO_PART)
+    found = catch_rate(0.03, model, design, key=5, reruns=60_000)
     assert found.rate_frac == pytest.approx(printed, abs=0.015)
     assert found.rate_frac == pytest.approx(computed, abs=0.006)
 

@@ -44,7 +44,9 @@ def test_seeds_that_agree_and_a_gap_beyond_items_are_called() -> None:
 def test_runs_that_differ_where_seeds_may_not_are_these_runs_only() -> None:
     # Gaps 40, 20, 1 of 60: rows .667, .333, .017, SD .325, t₂·.325/√3 = .81 > .339; over items far from 0.
     verdict = judged([42, 22, 3], [2, 2, 2])
-    assert verdict.effect.half_seeds == pytest.approx(4.3027 * np.std([40, 20, 1], ddof=1) / 60 / math.sqrt(3), rel=1e-4)
+    assert verdict.effect.half_seeds == pytest.approx(
+        4.3027 * np.std([40, 20, 1], ddof=1) / 60 / math.sqrt(3), rel=1e-4
+    )
     assert (verdict.words, verdict.sentence) == (Words.THESE_RUNS_A, "these runs only(A)")
     # The two-part rule does call it: every seed is on A's side and the pooled votes are significant.
     assert verdict.votes.words is VoteWords.CALLED_A
