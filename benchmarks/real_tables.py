@@ -18,10 +18,10 @@ from deadheat.reports.ink import save_figure
 from deadheat.reports.instruments import census_figure, comparison_figure, floor_figure, power_figure
 from deadheat.stats.census import bundled_census
 from deadheat.stats.comparison import Side, compare
-from deadheat.stats.floor_report import FloorQuestion, floor_report
+from deadheat.stats.floor_question import FloorQuestion, floor_report
 from deadheat.stats.floors import Zone, floor_from_se, read_margin
 from deadheat.stats.neighbours import neighbours
-from deadheat.stats.power_report import power_report
+from deadheat.stats.planning import plan_power
 from deadheat.stats.significance import binomial_two_sided
 from deadheat.stats.verdict import Terms
 from deadheat.stats.vote_models import Design, IidVotes
@@ -103,7 +103,7 @@ def main(data: Path, out: Path) -> None:
     gsm8k(data, out)
     leaderboard(data, out)
     save_figure(floor_figure(floor_report(FloorQuestion(n=30, p=0.40, margin_frac=0.067))), out / "floor.svg")
-    plan = power_report(0.03, IidVotes(discordance_frac=0.226), Design(num_items=500, num_seeds=3), key=KEY)
+    plan = plan_power(0.03, IidVotes(discordance_frac=0.226), Design(num_items=500, num_seeds=3), key=KEY)
     save_figure(power_figure(plan), out / "power.svg")
     save_figure(census_figure(bundled_census()), out / "census.svg")
 

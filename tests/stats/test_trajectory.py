@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 
 from deadheat.errors import StatsError
-from deadheat.stats.checkpoints import grades_at, parse_reference
-from deadheat.stats.trajectory import ArmCurve, PoolStatus, Summary, at_peak, four_readings, read_trajectory
+from deadheat.stats.checkpoints import parse_reference
+from deadheat.stats.trajectory import (
+    ArmCurve,
+    PoolStatus,
+    Summary,
+    at_converged,
+    at_peak,
+    at_step,
+    four_readings,
+    read_trajectory,
+)
 
 
 def curve(arm: str, rights: list[list[int]], converged: tuple[int, ...], num_items: int = 40) -> ArmCurve:
@@ -70,15 +79,12 @@ def test_the_four_readings_tell_different_stories_of_the_same_runs() -> None:
     assert found.shared_step_selection_pool.test.p_value == pytest.approx(2 / 1024)
 
 
-def test_an_arm_meets_itself_at_its_peak_and_at_its_end() -> None:
+def test_an_arm_meets_itself_at_its_peak_and_where_it_converged() -> None:
     a = curve("a", [[0, 0], [30, 10], [20, 25]], (2, 2))
-    peak = grades_at(a, parse_reference("runs/x:a@peak"))
-    final = grades_at(a, parse_reference("runs/x:a@final"))
     # Seed 0 peaks at its second checkpoint (30), seed 1 at its last (25).
-    assert (peak.grades_SN.sum(axis=1).tolist(), final.grades_SN.sum(axis=1).tolist()) == ([30, 25], [20, 25])
-    assert (peak.selected_on, final.selected_on) == ("the pool it is read on", None)
-    assert grades_at(a, parse_reference("runs/x:a@step-25")).grades_SN.sum() == 40
-    assert grades_at(a, parse_reference("runs/x:a@converged")).grades_SN.sum() == 45
+    assert at_peak(a).sum(axis=1).tolist() == [30, 25]
+    assert at_converged(a).sum(axis=1).tolist() == [20, 25]
+    assert at_step(a, 25).sum() == 40
 
 
 def test_a_peak_chosen_on_a_selection_pool_is_read_elsewhere() -> None:
@@ -97,7 +103,7 @@ def test_what_is_no_checkpoint_is_refused_with_the_forms_wanted(text: str) -> No
 
 def test_a_step_that_was_not_kept_is_refused_with_those_that_were() -> None:
     with pytest.raises(StatsError, match=r"it has \[0, 25\]"):
-        grades_at(curve("a", [[1], [2]], (1,)), parse_reference("r:a@step-75"))
+        at_step(curve("a", [[1], [2]], (1,)), 75)
 
 
 def test_arms_of_different_shapes_are_refused() -> None:

@@ -7,7 +7,7 @@ import typer
 from deadheat.cli.sides import JsonOption, PlotOption, print_json, save_plot
 
 if TYPE_CHECKING:
-    from deadheat.stats.floor_report import FloorReport
+    from deadheat.stats.floor_question import FloorReport
 
 
 def floor(
@@ -41,7 +41,7 @@ def floor(
 
         deadheat floor --wins 80 --losses 86
     """
-    from deadheat.stats.floor_report import FloorQuestion, floor_report
+    from deadheat.stats.floor_question import FloorQuestion, floor_report
 
     report = floor_report(
         FloorQuestion(

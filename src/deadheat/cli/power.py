@@ -20,7 +20,7 @@ from deadheat.cli.sides import (
 )
 
 if TYPE_CHECKING:
-    from deadheat.stats.power_report import GridCell, PowerReport
+    from deadheat.stats.planning import GridCell, PowerPlan
 
 
 def power(
@@ -60,7 +60,7 @@ def power(
         deadheat power --gap 2 --from a.csv --from b.csv --seeds 5
     """
     from deadheat.errors import ConfigError
-    from deadheat.stats.power_report import power_from_votes, power_report
+    from deadheat.stats.planning import plan_power, plan_power_from_votes
     from deadheat.stats.vote_models import Design, IidVotes, MixtureVotes, SeedEffects, VoteModel
     from deadheat.stats.votes import Rule
 
@@ -75,7 +75,7 @@ def power(
         sides = load_sides(from_, asked)
         votes_SN = votes_of(sides.a, sides.b, tie_band=tie_band)
         design = Design(num_items=n or votes_SN.shape[1], num_seeds=seeds or votes_SN.shape[0], rule=rule_, alpha=alpha)
-        report = power_from_votes(votes_SN, gap_frac, design, key=key, target_frac=target, reruns=reruns)
+        report = plan_power_from_votes(votes_SN, gap_frac, design, key=key, target_frac=target, reruns=reruns)
     else:
         if discordance is None or n is None:
             raise ConfigError("wanted --discordance and --n (or --from A --from B, which measures them)")
@@ -87,7 +87,7 @@ def power(
         elif share is not None:
             model = MixtureVotes(discordance_frac=discordance, share_frac=share)
         design = Design(num_items=n, num_seeds=seeds or 1, rule=rule_, alpha=alpha)
-        report = power_report(gap_frac, model, design, key=key, target_frac=target, reruns=reruns)
+        report = plan_power(gap_frac, model, design, key=key, target_frac=target, reruns=reruns)
     if plot is not None:
         from deadheat.reports.instruments import power_figure
 
@@ -98,7 +98,7 @@ def power(
         _print(report)
 
 
-def _print(report: "PowerReport") -> None:
+def _print(report: "PowerPlan") -> None:
     from rich.console import Console
 
     from deadheat.reports.sheets import banner, facts, grid
@@ -117,7 +117,7 @@ def _print(report: "PowerReport") -> None:
     console.print(facts(_facts(report)))
 
 
-def _sentence(report: "PowerReport") -> str:
+def _sentence(report: "PowerPlan") -> str:
     from deadheat.reports.verdict_words import plural, rule_name
 
     design, rate = report.smallest.design, report.rate
@@ -137,7 +137,7 @@ def _mark(cell: "GridCell") -> str:
     return "none" if cell.smallest_pp is None else f"{cell.smallest_pp:.2f} pp"
 
 
-def _facts(report: "PowerReport") -> list[tuple[str, str]]:
+def _facts(report: "PowerPlan") -> list[tuple[str, str]]:
     from deadheat.reports.verdict_words import plural, rule_name
 
     smallest, design = report.smallest, report.smallest.design
@@ -171,7 +171,7 @@ def _facts(report: "PowerReport") -> list[tuple[str, str]]:
     return lines
 
 
-def _gap(report: "PowerReport") -> str:
+def _gap(report: "PowerPlan") -> str:
     gap, most = report.smallest.gap, report.smallest.most_gap
     if gap is None:
         return f"no gap up to {100 * most:.4g} points, the most there can be, is"

@@ -22,8 +22,7 @@ from deadheat.cli.sides import (
 )
 
 if TYPE_CHECKING:
-    from deadheat.stats.spend import Prices, SpendPlan, Step
-    from deadheat.stats.spend_report import SpendReport
+    from deadheat.stats.spend import Prices, SpendPlan, SpendReport, Step
 
 
 class ItemsName(StrEnum):
@@ -75,7 +74,7 @@ def spend(
         deadheat spend --budget 5 --prices seed=3.5,pair=0.005,judge=0.3 --se 7.25 --ratio 12.4 --seeds 3 --n 325
     """
     from deadheat.errors import ConfigError
-    from deadheat.stats.spend_report import Wanted, report_from_results, report_from_se
+    from deadheat.stats.spend import Wanted, plan_from_results, plan_from_se
     from deadheat.stats.variance import Allocation, Items
     from deadheat.stats.votes import Rule
 
@@ -90,14 +89,14 @@ def spend(
         else:
             sides = load_sides(from_, asked)
             frame_a, frame_b = sides.a.frame, sides.b.frame
-        report = report_from_results(budget, priced, frame_a, frame_b, wanted, judge=judge, key=key)
+        report = plan_from_results(budget, priced, frame_a, frame_b, wanted, judge=judge, key=key)
     else:
         if se is None or ratio is None or seeds is None or n is None:
             raise ConfigError("wanted --from A --from B, or all of --se, --ratio, --seeds and --n")
         if rule is not RuleName.SEEDS_AND_ITEMS:
             raise ConfigError(f"--rule {rule.value} wants votes to measure: use it with --from")
         allocation = Allocation(num_seeds=seeds, num_pairs=seeds * n)
-        report = report_from_se(budget, priced, se, ratio, allocation, wanted, key=key)
+        report = plan_from_se(budget, priced, se, ratio, allocation, wanted, key=key)
     if plot is not None:
         from deadheat.reports.instruments import spend_figure
 

@@ -19,9 +19,8 @@ from deadheat.cli.sides import (
 
 if TYPE_CHECKING:
     from deadheat.sides import Asked
-    from deadheat.stats.curves import ArmTable
+    from deadheat.stats.curves import ArmTable, TrajectoryReport
     from deadheat.stats.effect import Effect
-    from deadheat.stats.trajectory_report import TrajectoryReport
 
 
 def trajectory(
@@ -53,11 +52,11 @@ def trajectory(
         deadheat trajectory evaluations.csv --arm method --step step --html trajectory.html
     """
     from deadheat.sides import Asked
-    from deadheat.stats.trajectory_report import trajectory_report
+    from deadheat.stats.curves import trajectory_of
 
     asked = Asked(item=item, value=value, seed=seed, where=where or (), keep=(arm, step))
     tables = [table for run in runs for table in _tables(run, asked, len(runs) > 1)]
-    report = trajectory_report(tables, selection_frac=selection, shared_step=shared_step, window=window, alpha=alpha)
+    report = trajectory_of(tables, selection_frac=selection, shared_step=shared_step, window=window, alpha=alpha)
     if plot is not None:
         from deadheat.reports.instruments import trajectory_figure
 

@@ -15,9 +15,9 @@ from deadheat.reports.floors import Difference, FloorPoint, difference_against_f
 from deadheat.reports.verdict_words import plural
 from deadheat.stats.census import Census
 from deadheat.stats.comparison import Comparison
-from deadheat.stats.floor_report import FloorReport
+from deadheat.stats.floor_question import FloorReport
 from deadheat.stats.forecast import ForecastScore
-from deadheat.stats.power_report import PowerReport
+from deadheat.stats.planning import PowerPlan
 from deadheat.stats.spend import SpendPlan
 from deadheat.stats.trajectory import PairTrajectory
 
@@ -39,7 +39,7 @@ def floor_figure(report: FloorReport, *, width_in: float = ink.WIDE_IN) -> Figur
     return line_figure(lines, x_label="items", y_label="percentage points", width_in=width_in)
 
 
-def power_figure(report: PowerReport, *, width_in: float = ink.WIDE_IN) -> Figure:
+def power_figure(report: PowerPlan, *, width_in: float = ink.WIDE_IN) -> Figure:
     """How often the gap is called against items, a line per number of seeds; without a gap, the smallest gap called."""
     lines, rated = [], report.rate is not None
     for num_seeds in sorted({cell.num_seeds for cell in report.grid}):

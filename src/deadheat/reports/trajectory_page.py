@@ -5,9 +5,9 @@ from deadheat.reports.formats import format_p, format_signed
 from deadheat.reports.instruments import trajectory_figure
 from deadheat.reports.page import Align, Block, Callout, Column, Page, Section, Table, Tone
 from deadheat.reports.verdict_words import plural
+from deadheat.stats.curves import TrajectoryReport
 from deadheat.stats.effect import Effect
 from deadheat.stats.trajectory import FourReadings
-from deadheat.stats.trajectory_report import TrajectoryReport
 
 _N = Align.NUMBER
 

@@ -8,11 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deadheat.errors import StatsError
-from deadheat.stats.trajectory import ArmCurve, at_converged, at_peak, at_step
 
 _REFERENCE = re.compile(r"^(?P<run>.+):(?P<arm>[^:@]+)@(?P<which>peak|final|converged|step-(?P<step>\d+))$")
 
@@ -36,14 +32,6 @@ class CheckpointReference:
     step: int | None  # for Which.STEP; None otherwise
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckpointGrades:
-    """Grades at a checkpoint."""
-
-    grades_SN: NDArray[np.float64]  # [S, N]
-    selected_on: str | None  # pool the checkpoint was selected on; None: not selected
-
-
 def parse_reference(text: str) -> CheckpointReference:
     """Read `RUN:arm@which`.
 
@@ -59,17 +47,3 @@ def parse_reference(text: str) -> CheckpointReference:
     return CheckpointReference(
         run=match["run"], arm=match["arm"], which=which, step=None if step is None else int(step)
     )
-
-
-def grades_at(
-    curve: ArmCurve, reference: CheckpointReference, *, selection_N: NDArray[np.bool_] | None = None
-) -> CheckpointGrades:
-    """The named checkpoint's grades; a peak says on which pool it was selected."""
-    if reference.which is Which.PEAK:
-        pool = "selection pool" if selection_N is not None else "the pool it is read on"
-        return CheckpointGrades(grades_SN=at_peak(curve, selection_N), selected_on=pool)
-    if reference.which is Which.CONVERGED:
-        return CheckpointGrades(grades_SN=at_converged(curve), selected_on=None)
-    if reference.step is not None:
-        return CheckpointGrades(grades_SN=at_step(curve, reference.step), selected_on=None)
-    return CheckpointGrades(grades_SN=curve.grades_CSN[-1], selected_on=None)

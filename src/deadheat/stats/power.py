@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from deadheat.errors import StatsError
 from deadheat.sampling.keys import derive, generator
-from deadheat.stats.distributions import binomial_at_most_array, normal_quantile
+from deadheat.stats.distributions import binomial_at_most_array, normal_quantile, t_quantile
 from deadheat.stats.effect import Part, Parts, items_variance
 from deadheat.stats.vote_models import Ballots, Components, Design, Layouts, Model, Reruns
 from deadheat.stats.votes import Rule
@@ -137,7 +137,7 @@ def smallest_gap(
         called = _simulate(gap, model, design, key, size).called_a
         return normal_quantile((called + 0.5) / (size + 1)) - normal_quantile(target_frac)
 
-    found = _root(excess, model.unit_se(design), most)
+    found = _root(excess, _guess(model, design, target_frac), most)
     if found and reruns > pilot:  # one Newton step on all reruns, the slope from the pilot's
         slope = (excess(found) - excess(0.95 * found)) / (0.05 * found)
         found = min(found - excess(found, reruns) / slope, most)
@@ -204,19 +204,30 @@ def parts_of(layouts: Layouts, num_seeds: int, num_items: int) -> Parts[Floats]:
     )
 
 
-def _root(excess: Callable[[float], float], unit: float, most: float) -> float | None:
-    """Where a rising function crosses 0 on [0, most]; `unit` is about the gap that one normal unit costs."""
-    if most <= 0 or excess(0.0) >= 0:
-        return None if most <= 0 else 0.0
-    low, high = 0.0, min(3.0 * unit, most)
+def _guess(model: Model, design: Design, target: float) -> float:
+    """About the smallest gap: (quantile of the rule + quantile of the power) standard errors."""
+    bar = normal_quantile(1 - design.alpha / 2)
+    if design.rule is Rule.SEEDS_AND_ITEMS and design.num_seeds > 1:
+        bar = t_quantile(1 - design.alpha / 2, design.num_seeds - 1)
+    return max((bar + normal_quantile(target)) * model.unit_se(design), 1e-12)
+
+
+def _root(excess: Callable[[float], float], guess: float, most: float) -> float | None:
+    """Where a rising function crosses 0 on [0, most], from a guess."""
+    if most <= 0:
+        return None
+    low = high = min(guess, most)
     while excess(high) < 0:
         if high >= most:
             return None
-        low, high = high, min(1.5 * high, most)
-    tolerance = 1e-4 * high
+        low, high = high, min(1.25 * high, most)
+    while excess(low) > 0:
+        if low < 1e-3 * guess:
+            return 0.0
+        low, high = low / 1.25, low
     for _ in range(_MOST_STEPS):
-        if high - low <= tolerance:
-            break
+        if abs(excess(high)) < _CLOSE or high - low <= 1e-4 * high:
+            return high
         slope = (excess(high) - excess(low)) / (high - low)
         gap = min(max(low - excess(low) / slope, low + 0.05 * (high - low)), high - 0.05 * (high - low))
         if abs(excess(gap)) < _CLOSE:
@@ -243,13 +254,28 @@ def _calls(runs: Reruns, design: Design) -> _Calls:
     decided = 0 if runs.ballots is None else int((runs.ballots.wins_R + runs.ballots.losses_R).sum())
     if design.rule is Rule.SEEDS_AND_ITEMS:
         mean_R = runs.layouts.mean_R
-        clear_R = parts_of(runs.layouts, design.num_seeds, design.num_items).p_value(mean_R) < design.alpha
+        clear_R = _leaves_zero(parts_of(runs.layouts, design.num_seeds, design.num_items), mean_R, design.alpha)
         a_R, b_R = clear_R & (mean_R > 0), clear_R & (mean_R < 0)
     elif runs.ballots is None:
         raise StatsError(f"the {design.rule.value} rule reads votes, and the model has scores; wanted a model of votes")
     else:
         a_R, b_R = _by_votes(runs.ballots, design)
     return _Calls(called_a=int(a_R.sum()), called_b=int(b_R.sum()), pooled_decided=decided)
+
+
+def _leaves_zero(parts: Parts[Floats], mean_R: Floats, alpha: float) -> NDArray[np.bool_]:
+    """p below alpha, the reading over both computed only where the other two, of one quantile each, leave 0."""
+    clear_R = np.ones(mean_R.size, dtype=bool)
+    for part in (parts.items, parts.seeds):
+        if part is not None:
+            bar = t_quantile(1 - alpha / 2, float(part.df[0]))
+            clear_R &= mean_R**2 > bar**2 * part.variance
+    both = parts.both() if parts.seeds is not None else None
+    if both is not None:
+        left = np.flatnonzero(clear_R)
+        part = Part(variance=both.variance[left], df=both.df[left])
+        clear_R[left] = part.p_value(mean_R[left]) < alpha
+    return clear_R
 
 
 def _by_votes(runs: Ballots, design: Design) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -10,9 +10,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+import polars as pl
+
 from deadheat.errors import StatsError
+from deadheat.stats.concentration import MeasuredVotes, measure_votes
+from deadheat.stats.judged import judged_table
 from deadheat.stats.power import CatchRate, SmallestGap, catch_rate, smallest_gap
-from deadheat.stats.variance import Allocation, VarianceSplit, components_at, variance_at
+from deadheat.stats.variance import (
+    Allocation,
+    Items,
+    VarianceSplit,
+    components_at,
+    split_from_se,
+    variance_at,
+    variance_split,
+)
 from deadheat.stats.vote_models import Components, Design, SeedEffects
 from deadheat.stats.votes import Rule
 
@@ -180,3 +193,70 @@ def _step(add_seeds: int, add_questions: int, add_judges: int, cost: float, spli
         allocation=allocation,
         se=math.sqrt(variance_at(split, allocation)),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the plan is ranked by."""
+
+    gap: float | None = None  # rank by how often a rule calls it, points of shares; None: by the smallest gap called
+    rule: Rule = Rule.SEEDS_AND_ITEMS
+    items: Items = Items.SHARED
+    alpha: float = 0.05
+    power: float = 0.80  # of the smallest gap
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendReport:
+    """A plan with what it was measured from."""
+
+    plan: SpendPlan
+    measured: MeasuredVotes | None  # the votes, where a vote rule ranks the steps
+    is_share: bool  # values are shares: ×100 for points
+
+
+def plan_from_results(
+    budget: float,
+    prices: Prices,
+    a: pl.DataFrame,
+    b: pl.DataFrame | None,
+    wanted: Wanted = Wanted(),
+    *,
+    judge: str | None = None,
+    key: int,
+) -> SpendReport:
+    """The plan from A − B (or from one table of differences); votes are the signs of the cells' means."""
+    values = judged_table(a, b, judge=judge).values_SNJK
+    is_share = bool((np.abs(values[~np.isnan(values)]) <= 1).all())
+    split = variance_split(values, items=wanted.items, grades=is_share)
+    measured, target = None, None
+    gap = None if wanted.gap is None else wanted.gap / 100 if is_share else wanted.gap
+    if gap is not None and wanted.rule is Rule.SEEDS_AND_ITEMS:
+        target = CatchTarget(gap=gap)
+    elif gap is not None:
+        measured = measure_votes(np.sign(values.mean(axis=(2, 3))))
+        target = CatchTarget(
+            gap=gap,
+            rule=wanted.rule,
+            discordance_frac=measured.discordance_frac,
+            tau_frac=measured.tau_frac,
+        )
+    plan = spend(budget, prices, split, target, key=key, alpha=wanted.alpha, power=wanted.power)
+    return SpendReport(plan=plan, measured=measured, is_share=is_share)
+
+
+def plan_from_se(
+    budget: float,
+    prices: Prices,
+    se: float,
+    ratio: float,
+    allocation: Allocation,
+    wanted: Wanted = Wanted(),
+    *,
+    key: int,
+) -> SpendReport:
+    """The plan behind a stated standard error and the ratio of its seed term to its pair term."""
+    target = None if wanted.gap is None else CatchTarget(gap=wanted.gap)
+    split = split_from_se(se, ratio, allocation)
+    plan = spend(budget, prices, split, target, key=key, alpha=wanted.alpha, power=wanted.power)
+    return SpendReport(plan=plan, measured=None, is_share=False)

@@ -31,6 +31,7 @@ from deadheat.stats.votes import Rule, check_votes
 GRID_SEEDS = (1, 2, 3, 5, 8)
 GRID_FACTORS = (0.5, 1.0, 2.0, 4.0)
 _GRID_RERUNS = 4000
+_MANY_VOTES = 30  # decided votes in a seed beyond which sums of squares are normal enough to stand for them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class GridCell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PowerReport:
+class PowerPlan:
     """The power of a rule at one design."""
 
     catch_rate: float | None  # share of reruns that call the better side; None: no gap was asked for
@@ -62,7 +63,7 @@ class PowerReport:
     key: int
 
 
-def power_report(
+def plan_power(
     gap_frac: float | None,
     model: VoteModel,
     design: Design,
@@ -70,12 +71,14 @@ def power_report(
     key: int,
     target_frac: float = 0.80,
     reruns: int = 200_000,
-) -> PowerReport:
+) -> PowerPlan:
     """Rates, grid and smallest gap of one model of votes."""
-    return _report(gap_frac, model, _searched(model, design), design, key, target_frac, reruns)
+    searched = _searched(model, design)
+    enough = design.num_items * model.discordance_frac >= _MANY_VOTES
+    return _plan(gap_frac, searched if enough else model, searched, design, key, target_frac, reruns)
 
 
-def power_from_votes(
+def plan_power_from_votes(
     votes_SN: ArrayLike,
     gap_frac: float | None,
     design: Design,
@@ -83,7 +86,7 @@ def power_from_votes(
     key: int,
     target_frac: float = 0.80,
     reruns: int = 200_000,
-) -> PowerReport:
+) -> PowerPlan:
     """The same, planned from a table: its own components, or its noise concentrated as measured for a vote rule."""
     votes = check_votes(votes_SN)
     measured = measure_votes(votes)
@@ -99,7 +102,7 @@ def power_from_votes(
             residual_var=found.residual_var,
             discordance_frac=measured.discordance_frac,
         )
-    report = _report(gap_frac, first, first, design, key, target_frac, reruns)
+    report = _plan(gap_frac, first, first, design, key, target_frac, reruns)
     rates = () if gap_frac is None else tuple(_rates(gap_frac, models, design, key, min(reruns, 50_000)))
     return replace(report, models=rates, measured=measured, left_out=measured.left_out)
 
@@ -126,13 +129,13 @@ def _searched(model: VoteModel, design: Design) -> Model:
     return vote_components(model.discordance_frac, tau_frac=getattr(model, "tau_frac", 0.0))
 
 
-def _report(
+def _plan(
     gap: float | None, model: Model, searched: Model, design: Design, key: int, target: float, reruns: int
-) -> PowerReport:
+) -> PowerPlan:
     rate = None if gap is None else catch_rate(gap, model, design, key=key, reruns=reruns)
     none = rate if rate is not None and gap == 0 else catch_rate(0.0, model, design, key=key, reruns=reruns // 10)
     d = float(np.clip(getattr(model, "discordance_frac", 0.0) or 0.0, 0.0, 1.0))
-    return PowerReport(
+    return PowerPlan(
         catch_rate=None if rate is None else rate.rate_frac,
         false_call_rate=none.false_call_frac,
         rate=rate,
