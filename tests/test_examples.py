@@ -45,7 +45,7 @@ def pairs_run(tmp_path_factory):
 
 def test_the_race_of_the_own_task_ends_with_a_report_and_a_pair(pairs_run):
     (pair,) = pairs_run.verdict.pairs
-    assert (pair.arm_a, pair.arm_b, pair.final.verdict.n) == ("pairs", "crowds", 20)
+    assert (pair.arm_a, pair.arm_b, pair.verdict.effect.n) == ("pairs", "crowds", 20)
     assert (pairs_run.folder / "report.html").stat().st_size > 10_000
 
 

@@ -82,13 +82,55 @@ def test_a_resolved_race_is_read_back_as_it_was(small: RaceConfig) -> None:
         ("seeds = 2", "seeds = [1, 1]", "seeds are [1, 1]; wanted at least one, all different, none negative"),
         ("seeds = 2", "seeds = [-1]", "seeds are [-1]; wanted at least one, all different, none negative"),
         ("seeds = 2", 'seeds = "two"', "seeds is 'two'; wanted: "),
-        ("resamples = 200", "resample = 200", "unknown key 'verdict.resample'; did you mean 'resamples'?"),
         ("[update]", "[update", "my-race.toml is not valid TOML: "),
     ],
 )
 def test_a_wrong_file_is_refused_by_key_with_what_was_wanted(small_text: str, old: str, new: str, wanted: str) -> None:
     assert old in small_text
     assert wanted in refused(small_text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("look = 2", "unknown key 'verdict.look'; did you mean 'looks'?"),
+        ("resamples = 4000", "unknown key 'verdict.resamples'; valid: alpha, contrasts, looks, power, within"),
+        ("looks = 0", "verdict.looks is 0; wanted: input should be greater than or equal to 1"),
+        ("within = 2.0", "verdict.within is 2.0; wanted: input should be less than 1"),
+        ("alpha = 5", "verdict.alpha is 5; wanted: input should be less than 1"),
+        (
+            'contrasts = [["checker", "plnt"]]',
+            "verdict.contrasts names the arm 'plnt', which is not there; did you mean",
+        ),
+        ("contrasts = []", "verdict.contrasts is empty; wanted pairs of arms, or the key left out for all pairs"),
+        ('contrasts = [["checker", "checker"]]', "wanted two different arms each, once"),
+        ('contrasts = [["checker", "plant"], ["plant", "checker"]]', "wanted two different arms each, once"),
+    ],
+)
+def test_a_verdict_section_is_refused_by_key_and_by_the_arm_that_is_not_there(
+    small_text: str, lines: str, wanted: str
+) -> None:
+    assert wanted in refused(f"{small_text}\n[verdict]\n{lines}\n")
+
+
+@pytest.mark.parametrize("line", ["within = 0.02", "looks = 2", 'contrasts = [["checker", "checker"]]'])
+def test_a_setting_that_would_do_nothing_is_refused(small_text: str, line: str) -> None:
+    alone = small_text[: small_text.index('[[arm]]\nname = "plant"')]
+    name = line.partition(" ")[0]
+    assert f"verdict.{name} is set and there is one arm; wanted two" in refused(f"{alone}\n[verdict]\n{line}\n")
+
+
+def test_a_dead_heat_is_not_asked_of_one_seed(small_text: str) -> None:
+    text = small_text.replace("seeds = 2", "seeds = 1") + "\n[verdict]\nwithin = 0.02\n"
+    assert "verdict.within is set and there is one seed; a dead heat wants two or more" in refused(text)
+
+
+def test_contrasts_are_all_pairs_those_against_the_first_arm_first_or_those_named(small_text: str) -> None:
+    three = small_text + '\n[[arm]]\nname = "flat"\n'
+    assert parse_race(three, source="x").contrasts == (("checker", "plant"), ("checker", "flat"), ("plant", "flat"))
+    named = parse_race(f'{three}\n[verdict]\ncontrasts = [["flat", "plant"], ["checker", "flat"]]\n', source="x")
+    assert named.contrasts == (("flat", "plant"), ("checker", "flat"))
+    assert RaceConfig.from_resolved(named.resolved()) == named
 
 
 def test_a_race_without_arms_is_refused(small_text: str) -> None:

@@ -129,7 +129,7 @@ def test_a_diverged_arm_is_an_outcome_and_not_a_failure(troubled: tuple[RaceResu
     outcome = read_json(result.folder / "wild" / "seed-2" / "outcome.json")
     assert (outcome["ending"], outcome["step"]) == ("diverged", 1)
     assert result.verdict.diverged == ("wild/seed-2",)
-    assert result.verdict.pairs[0].final.steps_b == (0,)
+    assert result.verdict.pairs[0].contrasts[0].steps_b == (0,)
     assert "wild/seed-2 diverged and is read at its last evaluation" in (result.folder / "report.html").read_text()
 
 

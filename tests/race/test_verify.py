@@ -130,7 +130,7 @@ def test_a_changed_held_out_grade_is_found_and_so_is_what_the_verdict_makes_of_i
     rewrite(path, wrong, correct=True)
     seal(copied)
     files = {name for name, _ in found(copied)}
-    assert files == {"checker/seed-1/evals/step-00004.parquet", "verdict.json"}
+    assert files == {"checker/seed-1/evals/step-00004.parquet", "looks.json", "verdict.json"}
 
 
 def test_a_changed_held_out_reward_is_found(copied: Path) -> None:
@@ -144,13 +144,47 @@ def test_a_changed_held_out_reward_is_found(copied: Path) -> None:
 def test_a_changed_figure_of_the_verdict_is_found_by_its_path(copied: Path) -> None:
     held = read_json(copied / "verdict.json")
     held["pairs"][0]["contrasts"][0]["difference"]["estimate"] += 0.01
-    held["pairs"][0]["contrasts"][0]["verdict"]["words"] = "called(A)"
+    held["pairs"][0]["verdict"]["decision"]["words"] = "called(A)"
+    held["summary"]["winner"] = "checker"
     write_json(copied / "verdict.json", held)
     seal(copied)
     assert found(copied) == [
         ("verdict.json", "pairs[0].contrasts[0].difference.estimate"),
-        ("verdict.json", "pairs[0].contrasts[0].verdict.words"),
+        ("verdict.json", "pairs[0].verdict.decision.words"),
+        ("verdict.json", "summary.winner"),
     ]
+
+
+def test_a_look_that_is_hidden_is_found_in_the_verdict_and_a_forged_one_in_the_looks(copied: Path) -> None:
+    held = read_json(copied / "looks.json")
+    (look,) = held["taken"]
+    early = {**look, "runs": look["runs"][:2], "num_cells": 32, "share_frac": 0.5}
+    write_json(copied / "looks.json", {**held, "taken": [early, look]})
+    seal(copied)
+    # The digest of the two runs is another; the verdict says look 1, and the folder now says two.
+    assert found(copied) == [
+        ("looks.json", "taken[0].digest"),
+        ("verdict.json", "looks.taken"),
+        ("verdict.json", "summary.look"),
+    ]
+    write_json(copied / "looks.json", {**held, "level": 0.1})
+    seal(copied)
+    assert found(copied) == [("looks.json", "level")]
+
+
+def test_looks_that_are_missing_or_saw_too_little_are_found(copied: Path) -> None:
+    held = read_json(copied / "looks.json")
+    (copied / "looks.json").unlink()
+    seal(copied)
+    assert found(copied) == [("looks.json", "no look is on record, and a verdict is one")]
+    partial = {**held["taken"][0], "runs": ["checker/seed-1", "plant/seed-1"]}
+    write_json(copied / "looks.json", {**held, "taken": [partial]})
+    seal(copied)
+    unseen = [what for name, what in found(copied) if name == "looks.json" and what.startswith("no look saw")]
+    assert unseen == ["no look saw checker/seed-2", "no look saw plant/seed-2"]
+    write_json(copied / "looks.json", {**held, "taken": ["torn"]})
+    seal(copied)
+    assert [what for _, what in found(copied)] == ["cannot be recomputed", "cannot be recomputed"]
 
 
 @pytest.mark.parametrize("figure", ["num_live", "num_rollouts", "num_correct", "tokens_generated"])

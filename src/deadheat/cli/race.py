@@ -42,8 +42,7 @@ def race(
 
     from rich.console import Console
 
-    from deadheat.archive import plain
-    from deadheat.race import load_race, read_race_text, run_race
+    from deadheat.race import as_record, load_race, read_race_text, run_race
     from deadheat.race.progress import race_progress
     from deadheat.race.run import refuse_used_folder
     from deadheat.race.screen import race_screen
@@ -64,7 +63,7 @@ def race(
         )
     console = Console()
     if json:
-        typer.echo(json_module.dumps(plain(result.verdict), indent=2))
+        typer.echo(json_module.dumps(as_record(result.verdict), indent=2))
     else:
         seconds = run_seconds(folder, config)
         report = folder / "report.html"

@@ -2,8 +2,9 @@
 
 from deadheat.race.config import RaceConfig, bundled_races, load_race, parse_race, read_race_text
 from deadheat.race.executors import Failure
+from deadheat.race.record import as_record
 from deadheat.race.run import RaceResult, run_race
-from deadheat.race.verdict import RaceVerdict, judge
+from deadheat.race.verdict import RaceVerdict, judge, look_again
 from deadheat.race.verify import Verification, verify_race
 
 __all__ = [
@@ -12,9 +13,11 @@ __all__ = [
     "RaceResult",
     "RaceVerdict",
     "Verification",
+    "as_record",
     "bundled_races",
     "judge",
     "load_race",
+    "look_again",
     "parse_race",
     "read_race_text",
     "run_race",

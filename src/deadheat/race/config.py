@@ -13,12 +13,16 @@ name = "checker"
 [[arm]]
 name = "plant"
 scorer.kind = "plant"            # an arm differs only in the keys it overrides
+
+[verdict]                        # level, δ of a dead heat, which arms meet, how often one may look
+within = 0.02
 """
 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,9 +38,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class VerdictConfig(Section):
     """How the verdict is called."""
 
-    alpha: float = Field(default=0.05, gt=0, lt=1)  # significance level of the two-part rule
-    power: float = Field(default=0.80, gt=0, lt=1)  # catch rate of the smallest catchable gap
-    resamples: int = Field(default=4000, ge=100)  # of the crossed bootstrap
+    alpha: float = Field(
+        default=0.05, gt=0, lt=1
+    )  # two-sided level of the family of contrasts; intervals cover 1 − alpha
+    power: float = Field(default=0.80, gt=0, lt=1)  # of the smallest gaps
+    within: float | None = Field(
+        default=None, gt=0, lt=1
+    )  # δ of a dead heat, a share: 0.02 is 2 points. None: not asked
+    contrasts: tuple[tuple[str, str], ...] | None = None  # pairs of arms, in the order of printing. None: all pairs
+    looks: int | None = Field(default=None, ge=1)  # verdicts on the growing folder, the last one included. None: one
 
 
 class RaceConfig(Section):
@@ -66,7 +76,13 @@ class RaceConfig(Section):
                 raise ValueError(
                     f"an arm is called {name!r}; wanted letters, digits, '.', '_' or '-': it becomes a folder"
                 )
+        _check_verdict(self.verdict, tuple(self.arms), len(self.seeds))
         return self
+
+    @property
+    def contrasts(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of arms that are judged, as one family: those named, or all, those against the first arm first."""
+        return tuple(combinations(self.arms, 2)) if self.verdict.contrasts is None else self.verdict.contrasts
 
     def with_threads(self, threads: int) -> Self:
         """The race with the CPU threads of every run decided."""
@@ -81,6 +97,27 @@ class RaceConfig(Section):
     def from_resolved(cls, held: Mapping[str, Any]) -> Self:
         """The race of a resolved.json."""
         return cls.model_validate(held)
+
+
+def _check_verdict(verdict: VerdictConfig, arms: Sequence[str], num_seeds: int) -> None:
+    """Refuse contrasts between arms that there are not, and settings that would do nothing."""
+    for name in ("contrasts", "within", "looks"):
+        if len(arms) < 2 and getattr(verdict, name) is not None:
+            raise ValueError(f"verdict.{name} is set and there is one arm; wanted two to compare, or the key left out")
+    if verdict.within is not None and num_seeds < 2:
+        raise ValueError("verdict.within is set and there is one seed; a dead heat wants two or more")
+    if verdict.contrasts is None:
+        return
+    if not verdict.contrasts:
+        raise ValueError("verdict.contrasts is empty; wanted pairs of arms, or the key left out for all pairs")
+    for name in dict.fromkeys(arm for pair in verdict.contrasts for arm in pair):
+        if name not in arms:
+            raise ValueError(f"verdict.contrasts names the arm {name!r}, which is not there; {nearest(name, arms)}")
+    pairs = [frozenset(pair) for pair in verdict.contrasts]
+    if len(set(pairs)) < len(pairs) or any(len(pair) < 2 for pair in pairs):
+        raise ValueError(
+            f"verdict.contrasts are {list(map(list, verdict.contrasts))}; wanted two different arms each, once"
+        )
 
 
 def bundled_races() -> list[str]:

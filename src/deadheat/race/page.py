@@ -8,20 +8,18 @@ from deadheat.race.config import RaceConfig
 from deadheat.race.page_examples import examples_section
 from deadheat.race.page_training import cost_section, drawing_section, drift_section, gate_section, learning_section
 from deadheat.race.page_verdict import arms_section, gain_section, readings_section, skills_section, verdict_section
-from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict, read_runs, run_seconds
+from deadheat.race.tables import read_runs
+from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict, run_seconds
 from deadheat.race.words import (
     cost_words,
-    floor_words,
+    false_call_words,
     pair_sentence,
     pair_tone,
-    reasons_words,
+    smallest_words,
+    two_part_words,
+    warnings_of,
 )
-from deadheat.reports import (
-    Page,
-    Section,
-    Tone,
-    write_page,
-)
+from deadheat.reports import Page, Section, Tone, write_page
 from deadheat.reports.page import KeyValues
 
 
@@ -33,8 +31,13 @@ def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceV
     sections = [verdict_section(verdict, pair) for pair in verdict.pairs]
     sections += [gain_section(verdict, race), *skills_section(verdict)]
     if any(run.steps for run in flat):
-        sections += [learning_section(flat), gate_section(flat), *drawing_section(race, flat), *drift_section(flat)]
-    sections += [readings_section(verdict, by_clock), cost_section(verdict, flat, seconds)]
+        sections += [
+            learning_section(flat, race.verdict.alpha),
+            gate_section(flat),
+            *drawing_section(race, flat),
+            *drift_section(flat),
+        ]
+    sections += [readings_section(verdict, by_clock, race.verdict.alpha), cost_section(verdict, flat, seconds)]
     sections += [arms_section(race, verdict), *examples_section(race_folder, flat), _environment_section(race_folder)]
     write_page(_page(race, verdict, sections, seconds), path)
 
@@ -47,17 +50,18 @@ def _page(race: RaceConfig, verdict: RaceVerdict, sections: Sequence[Section], s
         title=race.name,
         question=race.question or "Which arm is better?",
         verdict_sentence="\n".join(map(pair_sentence, verdict.pairs)) or "No two arms have finished a seed in common.",
-        verdict_detail=_detail(first) if first else "",
+        verdict_detail=_detail(verdict, first) if first else "",
         verdict_tone=Tone.INCOMPLETE if incomplete or first is None else pair_tone(first),
         sections=tuple(sections),
         footer=f"{cost_words(verdict, seconds)}.\nEvery figure is recomputed from this folder by: deadheat verify.",
     )
 
 
-def _detail(pair: PairVerdict) -> str:
-    reasons = reasons_words(pair)
-    floor = floor_words(pair)
-    return f"{'Why not: ' + reasons + '. ' if reasons else ''}{floor[0].upper()}{floor[1:]}."
+def _detail(verdict: RaceVerdict, pair: PairVerdict) -> str:
+    """What must not be missed beside the words, for the first contrast."""
+    said = [*warnings_of(verdict), f"two-part rule: {two_part_words(pair)}", false_call_words(pair)]
+    said += [] if pair.verdict.called else [smallest_words(pair)]
+    return " ".join(f"{text[0].upper()}{text[1:]}." for text in said)
 
 
 def _environment_section(race_folder: Path) -> Section:

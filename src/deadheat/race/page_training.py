@@ -5,12 +5,10 @@ from statistics import fmean
 from typing import TypeVar
 
 from deadheat.race.config import RaceConfig
-from deadheat.race.screen import share_words
 from deadheat.race.tables import RunData
 from deadheat.race.verdict import RaceVerdict
-from deadheat.reports import (
-    Section,
-)
+from deadheat.race.words import level_words
+from deadheat.reports import Section
 from deadheat.reports.figures import (
     Bar,
     BarPanel,
@@ -26,7 +24,6 @@ from deadheat.reports.formats import format_bytes, format_count, format_quantity
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Column, Table
 from deadheat.rollouts import Drawing
-from deadheat.stats import wilson
 from deadheat.train import RolloutConfig
 
 _NUMBER = Align.NUMBER
@@ -35,22 +32,23 @@ _NONE = "–"
 Number = TypeVar("Number", int, float)
 
 
-def learning_section(runs: Sequence[RunData]) -> Section:
+def learning_section(runs: Sequence[RunData], alpha: float) -> Section:
     """Learning curves per arm and seed, with held-out points."""
-    curves = [_curve(run) for run in runs]
+    curves = [_curve(run, alpha) for run in runs]
     figure = figure_block(
         lambda width: learning_curves(curves, width_in=width, reward_label="mean raw training reward"),
         label="Learning curves per arm and seed, with held-out points",
         caption=(
-            f"Held-out share right on {len(runs[0].items)} items with Wilson 95% intervals, and mean raw reward of training "
-            "rollouts, per arm and seed. Held-out answers and training rollouts are drawn under different settings."
+            f"Held-out share right on {len(runs[0].items)} items with {level_words(1 - alpha)} intervals over items, and "
+            "mean raw reward of training rollouts, per arm and seed. Held-out answers and training rollouts are drawn under "
+            "different settings."
         ),
     )
     return Section(heading="Learning", blocks=(figure,))
 
 
-def _curve(run: RunData) -> Curve:
-    shares = {step: share for step in run.eval_steps if (share := run.share(step)) is not None}
+def _curve(run: RunData, alpha: float) -> Curve:
+    shares = {step: share for step in run.eval_steps if (share := run.share(step, alpha)) is not None}
     return Curve(
         arm=run.identity.arm,
         seed=run.identity.seed,
@@ -107,7 +105,7 @@ def _gate_words(runs: Sequence[RunData]) -> str:
     for arm in dict.fromkeys(run.identity.arm for run in runs):
         records = [r for run in runs if run.identity.arm == arm for r in run.steps]
         groups, live = sum(r.num_groups for r in records), sum(r.num_live for r in records)
-        tied = f"{share_words(wilson(groups - live, groups))} groups tied" if groups else "no group was learned from"
+        tied = f"{format_share(1 - live / groups)} of {groups:,} groups tied" if groups else "no group was learned from"
         words.append(f"{arm} {tied}")
     return "; ".join(words)
 
@@ -120,7 +118,7 @@ def drawing_section(race: RaceConfig, runs: Sequence[RunData]) -> list[Section]:
         Column(heading="arm"),
         Column(heading="drawing"),
         Column(heading="seed", align=_NUMBER),
-        Column(heading="problems never mixed", unit="[95%]", align=_NUMBER),
+        Column(heading="never mixed", unit="of problems", align=_NUMBER),
         Column(heading="groups drawn", align=_NUMBER),
         Column(heading="learned from", unit="groups", align=_NUMBER),
         Column(heading="live", unit="groups", align=_NUMBER),
@@ -148,7 +146,7 @@ def _drawing_row(config: RolloutConfig, run: RunData) -> tuple[str, ...]:
         run.identity.arm,
         drawing,
         str(run.identity.seed),
-        share_words(wilson(sum(r.num_never_mixed for r in run.steps), problems)),
+        f"{sum(r.num_never_mixed for r in run.steps):,} of {problems:,}",
         f"{sum(r.num_groups_drawn for r in run.steps):,}",
         f"{sum(r.num_groups for r in run.steps):,}",
         f"{sum(r.num_live for r in run.steps):,}",

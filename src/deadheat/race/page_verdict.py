@@ -4,125 +4,124 @@ from collections.abc import Sequence
 
 from deadheat.race.config import RaceConfig
 from deadheat.race.coupling import flat_settings
-from deadheat.race.screen import gain_lines, pooled_line, seed_lines, skill_lines
-from deadheat.race.verdict import ByClock, Contrast, PairVerdict, RaceVerdict
+from deadheat.race.readings import Reading
+from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict
 from deadheat.race.words import (
+    bounds_words,
     coupling_words,
-    floor_words,
+    fact_pairs,
+    gain_lines,
+    gain_words,
+    level_words,
     notes_of,
     pair_sentence,
+    skill_lines,
+    warnings_of,
 )
-from deadheat.reports import (
-    Section,
-    SeedLine,
-)
+from deadheat.reports import Section
 from deadheat.reports.floors import Difference, difference_against_floor
-from deadheat.reports.formats import format_p, format_pp, format_signed
+from deadheat.reports.formats import format_p, format_signed
 from deadheat.reports.ink import figure_block
-from deadheat.reports.page import Align, Block, Callout, Cell, Column, KeyValues, Prose, Table
-from deadheat.stats import BootstrapInterval, Interval
+from deadheat.reports.page import Align, Block, Callout, Cell, Column, FigureBlock, KeyValues, Prose, Table
+from deadheat.stats import Effect, Interval, SignTest, Tally
+from deadheat.stats.effect import leaves_zero
 from deadheat.tasks import SubSkill
 
 _NUMBER = Align.NUMBER
 
 
 def verdict_section(verdict: RaceVerdict, pair: PairVerdict) -> Section:
-    """Two arms: per-seed table, difference against the smallest catchable gap, what the rule saw."""
-    lines = seed_lines(verdict, pair)
-    final = pair.final.verdict
-    catchable = final.catchable
-    gap_pp = None if catchable is None or catchable.gap_frac is None else 100 * catchable.gap_frac
-    differences = [_seed_difference(line, pair) for line in lines]
-    d = pair.final.difference
-    differences.append(
-        Difference(
-            label="pooled",
-            diff_pp=100 * d.estimate,
-            low_pp=100 * d.low,
-            high_pp=100 * d.high,
-            num_items=d.n,
-            pooled=True,
+    """Two arms: per-seed table, difference against the smallest gap, and what stands beside the words."""
+    shares = f"{pair.arm_a} {_share(pair.share_a)}, {pair.arm_b} {_share(pair.share_b)} % right, over seeds and items, "
+    shares += f"{level_words(pair.share_a.level)} intervals cut to 0–100, on the answers graded in both"
+    beside = (("shares", shares), *fact_pairs(verdict, pair, always_smallest=True))
+    facts = KeyValues(pairs=(("verdict", pair.words), *beside), code=False)
+    lead = pair_sentence(pair) if len(verdict.pairs) > 1 else None
+    blocks = (_seed_table(pair), _difference_figure(pair), facts)
+    return Section(heading=f"{pair.arm_a} against {pair.arm_b}", lead=lead, blocks=blocks)
+
+
+def _seed_table(pair: PairVerdict) -> Table:
+    effect, votes = pair.verdict.effect, pair.verdict.votes
+    level = level_words(effect.level)
+    rows = [
+        _row(
+            f"{gap.seed} (copy)" if gap.is_copy else str(gap.seed),
+            (gap.share_a, gap.share_b),
+            gap.difference,
+            gap.votes.tally,
+            gap.votes.test,
         )
+        for gap in pair.seed_gaps
+    ]
+    together = _row("all", (pair.share_a, pair.share_b), effect, votes.pooled, votes.test)
+    return Table(
+        columns=(
+            Column(heading="seed"),
+            Column(heading=pair.arm_a, unit="% right", align=_NUMBER),
+            Column(heading=pair.arm_b, unit="% right", align=_NUMBER),
+            Column(heading="difference", unit=f"pp [{level}]", align=_NUMBER),
+            Column(heading="won–lost–tied", unit="items", align=_NUMBER),
+            Column(heading="p", unit="exact, of votes", align=_NUMBER),
+        ),
+        rows=tuple(rows),
+        totals=(together,) if len(rows) > 1 else (),
+        caption=(
+            f"Both arms on the same answers: {effect.n:,} items, {effect.left_out:,} left out. One seed's interval is "
+            "over items only, that of all seeds over seeds and items, the widest of three readings. An item's pooled vote "
+            "is the sign of its sum over seeds."
+        ),
     )
-    band = "" if gap_pp is None else " The band is the smallest gap this very table would call four times out of five."
-    figure = figure_block(
+
+
+def _row(label: str, shares: tuple[Interval, Interval], gap: Effect, tally: Tally, test: SignTest) -> tuple[str, ...]:
+    votes = f"{tally.wins}–{tally.losses}–{tally.ties}"
+    percents = (f"{100 * share.estimate:.1f}" for share in shares)
+    return (label, *percents, _difference(gap), votes, format_p(test.p_value, test.log10_p))
+
+
+def _difference_figure(pair: PairVerdict) -> FigureBlock:
+    effect, adjusted = pair.verdict.effect, pair.verdict.decision.interval
+    smallest, power = pair.verdict.instrument.smallest, pair.verdict.terms.power
+    gap_pp = None if smallest is None or smallest.gap is None else 100 * smallest.gap
+    rows = [_bar(f"seed {gap.seed}", gap.difference) for gap in pair.seed_gaps if len(pair.seed_gaps) > 1]
+    rows.append(_bar("all", effect, pooled=True))
+    if adjusted.level != effect.level:
+        rows.append(_bar(f"all, {level_words(adjusted.level)}", adjusted, pooled=True))
+    band = (
+        ""
+        if gap_pp is None
+        else f" The band: gaps that this design calls with less than {power:.0%} power at equal seeds."
+    )
+    return figure_block(
         lambda width: difference_against_floor(
-            differences,
+            rows,
             arms=(pair.arm_a, pair.arm_b),
             catchable_gap_pp=gap_pp,
             verdict=pair.words,
-            level=d.level,
+            level=effect.level,
+            power=power,
             width_in=width,
         ),
-        label=f"Difference of {pair.arm_a} and {pair.arm_b} per seed and pooled, against the smallest catchable gap",
-        caption=(
-            f"Difference on {d.n} held-out items, {len(lines)} seed{'s' if len(lines) > 1 else ''}. Per seed: paired normal "
-            f"interval over items. Pooled: {d.method}.{band}"
-        ),
+        label=f"Difference of {pair.arm_a} and {pair.arm_b} per seed and over all, against the smallest gap called",
+        caption=f"Difference on {effect.n:,} held-out items. Seeds: over items only. All: {effect.method}.{band}",
     )
-    table = Table(
-        columns=(
-            Column(heading="seed"),
-            Column(heading=pair.arm_a, unit="% right [95%]", align=_NUMBER),
-            Column(heading=pair.arm_b, unit="% right [95%]", align=_NUMBER),
-            Column(heading="difference", unit="pp", align=_NUMBER),
-            Column(heading="won–lost–tied", unit="items", align=_NUMBER),
-            Column(heading="p", unit="exact", align=_NUMBER),
-        ),
-        rows=tuple(_seed_row(line) for line in lines),
-        totals=(_seed_row(pooled_line(verdict, pair)),),
-        caption=(
-            f"Two-part rule: pooled votes significant at {final.alpha:g}, and every seed's net on the winner's side. "
-            f"An item's pooled vote is the sign of its sum over seeds. {final.n} items, {final.left_out} left out."
-        ),
-    )
-    homogeneity = final.homogeneity
-    facts = KeyValues(
-        pairs=(
-            ("verdict", pair.words),
-            (
-                "pooled votes",
-                f"{final.pooled.wins}–{final.pooled.losses}, {final.pooled.ties} tied; p = {format_p(final.test.p_value)}",
-            ),
-            (
-                "decided items",
-                f"{final.pooled.decided} seen, {final.expected_decided:.0f} expected at discordance "
-                f"{final.discordance_frac:.3f}",
-            ),
-            ("seeds alike?", f"χ² p = {format_p(homogeneity.p_value)}, spread τ̂ = {100 * homogeneity.tau_frac:.1f} pp"),
-            (
-                "paired floor, one seed",
-                format_pp(100 * pair.final.floor.floor_frac).lstrip("+") if pair.final.floor else "none decided",
-            ),
-            ("smallest gap called", floor_words(pair)),
-        ),
-        code=False,
-    )
-    lead = pair_sentence(pair) if len(verdict.pairs) > 1 else None
-    return Section(heading=f"{pair.arm_a} against {pair.arm_b}", lead=lead, blocks=(table, figure, facts))
 
 
-def _seed_difference(line: SeedLine, pair: PairVerdict) -> Difference:
-    n = line.wins + line.losses + line.ties
-    d, gap = (line.wins + line.losses) / n, (line.wins - line.losses) / n
-    half = 1.959964 * ((d - gap * gap) / n) ** 0.5
+def _bar(label: str, gap: Effect, *, pooled: bool = False) -> Difference:
     return Difference(
-        label=line.label,
-        diff_pp=line.diff_pp,
-        low_pp=line.diff_pp - 100 * half,
-        high_pp=line.diff_pp + 100 * half,
-        num_items=n,
+        label=label,
+        diff_pp=100 * gap.estimate,
+        low_pp=100 * gap.low,
+        high_pp=100 * gap.high,
+        num_items=gap.n,
+        pooled=pooled,
     )
-
-
-def _seed_row(line: SeedLine) -> tuple[str, ...]:
-    tally = f"{line.wins}–{line.losses}–{line.ties}"
-    difference = format_signed(line.diff_pp)
-    return (line.label, _share(line.first), _share(line.second), difference, tally, format_p(line.p_value))
 
 
 def gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
     """Every run: held-out share at step 0 and at its end, named checkpoints, how it ended."""
+    unit = f"% right [{level_words(1 - race.verdict.alpha)}]"
     rows = [
         (
             arm.arm,
@@ -141,72 +140,72 @@ def gain_section(verdict: RaceVerdict, race: RaceConfig) -> Section:
         columns=(
             Column(heading="arm"),
             Column(heading="seed", align=_NUMBER),
-            Column(heading="step 0", unit="% right [95%]", align=_NUMBER),
-            Column(heading="last evaluation", unit="% right [95%]", align=_NUMBER),
+            Column(heading="step 0", unit=unit, align=_NUMBER),
+            Column(heading="last evaluation", unit=unit, align=_NUMBER),
             Column(heading="at step", align=_NUMBER),
             Column(heading="peak step", align=_NUMBER),
             Column(heading="converged step", align=_NUMBER),
             Column(heading="ended by"),
         ),
         rows=tuple(rows),
-        caption=f"n = {verdict.pool} held-out items. Peak and converged checkpoints are selected on this very pool.",
+        caption=(
+            f"n = {verdict.pool} held-out items; intervals over items only. Peak and converged checkpoints are selected on "
+            "this very pool. An arm learned, or lost, where its gain over seeds and items leaves 0."
+        ),
         sortable=True,
     )
-    notes = [Callout(text=note, warning="diverged" in note or "no outcome" in note) for note in notes_of(verdict, race)]
-    return Section(heading="Did each arm learn?", lead=" · ".join(gain_lines(verdict)), blocks=(table, *notes))
+    said = [Callout(text=note, warning=True) for note in warnings_of(verdict)]
+    said += [Callout(text=note) for note in notes_of(verdict, race)]
+    return Section(heading="Did each arm learn?", lead=" · ".join(gain_lines(verdict)), blocks=(table, *said))
 
 
-def readings_section(verdict: RaceVerdict, by_clock: ByClock) -> Section:
+def readings_section(verdict: RaceVerdict, by_clock: ByClock, alpha: float) -> Section:
     """The same pairs at other checkpoints and budgets."""
     rows = []
     for pair in verdict.pairs:
         timed = by_clock.get((pair.arm_a, pair.arm_b))
-        for contrast in (*pair.contrasts, *([timed] if timed else [])):
-            rows.append(_reading_row(pair, contrast))
-        for point in pair.checkpoints:
-            arms = f"{pair.arm_a} − {pair.arm_b}"
-            rows.append((arms, f"step {point.step}", "", _difference(point.difference), "–"))
+        for reading in (*pair.contrasts, *([timed] if timed else []), *pair.checkpoints):
+            rows.append(_reading_row(f"{pair.arm_a} − {pair.arm_b}", reading))
     table = Table(
         columns=(
             Column(heading="arms"),
             Column(heading="reading"),
             Column(heading="steps read"),
-            Column(heading="difference", unit="pp, crossed 95%", align=_NUMBER),
-            Column(heading="two-part rule"),
+            Column(heading="difference", unit=f"pp [{level_words(1 - alpha)}]", align=_NUMBER),
+            Column(heading="0"),
         ),
         rows=tuple(rows),
         caption=(
-            "The verdict is the reading 'final'. 'Peak' and 'converged' choose a checkpoint on the pool they are read on. "
-            "Readings at equal tokens and equal seconds take the last evaluation within the smaller arm's budget."
+            "The verdict is made at 'final' alone, where its interval is adjusted for the contrasts judged together. The "
+            "intervals here are plain, each for itself: 'clear' leaves 0, and calls nothing. 'Peak' and 'converged' choose "
+            "a checkpoint on the pool they are read on. Equal tokens and equal seconds take the last evaluation within the "
+            "smaller arm's budget."
         ),
     )
     return Section(heading="Other readings of the same race", blocks=(table,))
 
 
-def _reading_row(pair: PairVerdict, contrast: Contrast) -> tuple[str, ...]:
-    steps = f"{_steps(contrast.steps_a)} | {_steps(contrast.steps_b)}"
-    selected = " (selected on this pool)" if contrast.selected_on else ""
-    words = contrast.verdict.words.value.replace("(A)", f"({pair.arm_a})").replace("(B)", f"({pair.arm_b})")
-    return (
-        f"{pair.arm_a} − {pair.arm_b}",
-        contrast.reading + selected,
-        steps,
-        _difference(contrast.difference),
-        words,
-    )
+def _reading_row(arms: str, reading: Reading) -> tuple[str, ...]:
+    gap = reading.difference
+    steps = _steps(reading.steps_a)
+    if reading.steps_a != reading.steps_b:
+        steps = f"{steps} | {_steps(reading.steps_b)}"
+    selected = " (selected on this pool)" if reading.selected_on else ""
+    items_only = " (items only)" if gap.num_seeds == 1 else ""
+    clear = f"clear{items_only}" if leaves_zero(gap.low, gap.high) else "not clear"
+    return arms, reading.reading + selected, steps, _difference(gap), clear
 
 
 def _steps(steps_S: Sequence[int]) -> str:
     return str(steps_S[0]) if len(set(steps_S)) == 1 else ", ".join(map(str, steps_S))
 
 
-def _difference(difference: BootstrapInterval) -> str:
-    low, high = format_signed(100 * difference.low), format_signed(100 * difference.high)
-    return f"{format_signed(100 * difference.estimate)} [{low}, {high}]"
+def _difference(gap: Effect) -> str:
+    return f"{format_signed(100 * gap.estimate)} {bounds_words(gap)}"
 
 
 def _share(interval: Interval | None) -> str:
-    """A share with its interval where the heading says the unit and the caption the n."""
+    """A share with its interval where the heading says the unit and the level, and the caption the n."""
     if interval is None:
         return "nothing graded"
     return f"{100 * interval.estimate:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
@@ -228,15 +227,27 @@ def arms_section(race: RaceConfig, verdict: RaceVerdict) -> Section:
 
 
 def skills_section(verdict: RaceVerdict) -> list[Section]:
-    """What the task counts beside accuracy, per run; no section where it counts nothing."""
+    """What the task counts beside accuracy, per run and per arm; no section where it counts nothing."""
     rows = [
-        (arm.arm, str(run.seed), skill.name, _of(skill.start), _of(skill.end))
+        (arm.arm, str(run.seed), skill.name, _of(skill.start), _of(skill.end), "")
         for arm in verdict.arms
         for run in arm.runs
         for skill in run.skills
     ]
     if not rows:
         return []
+    totals = [
+        (
+            arm.arm,
+            "all",
+            skill.reading.name,
+            _of(skill.reading.start),
+            _of(skill.reading.end),
+            "no item" if skill.gain is None else gain_words(skill.gain.effect),
+        )
+        for arm in verdict.arms
+        for skill in arm.skills
+    ]
     table = Table(
         columns=(
             Column(heading="arm"),
@@ -244,9 +255,14 @@ def skills_section(verdict: RaceVerdict) -> list[Section]:
             Column(heading="sub-skill"),
             Column(heading="step 0", unit="right of all", align=_NUMBER),
             Column(heading="last evaluation", unit="right of all", align=_NUMBER),
+            Column(heading="gain", unit="over seeds and items", align=_NUMBER),
         ),
         rows=tuple(rows),
-        caption="Slots of one mapping are not independent trials: they move together when the mapping is learned.",
+        totals=tuple(totals),
+        caption=(
+            "A gain is that of the mean over items of the share right in each: slots of one answer move together and are "
+            "one item. Its interval is plain."
+        ),
         sortable=True,
     )
     return [Section(heading="Sub-skills", lead=" · ".join(skill_lines(verdict)), blocks=(table,))]

@@ -13,8 +13,10 @@ from deadheat.race.config import RaceConfig
 from deadheat.race.environment import environment
 from deadheat.race.executors import Failure, run_in_process, run_in_workers
 from deadheat.race.forecast import lock_in_folder
+from deadheat.race.looks import looks_held, write_looks
 from deadheat.race.on_ray import run_on_ray
 from deadheat.race.page import write_report
+from deadheat.race.record import as_record
 from deadheat.race.verdict import ByClock, RaceVerdict, equal_seconds, judge
 from deadheat.tasks import load_task, validate_checker
 from deadheat.tasks.timed import open_checker
@@ -66,13 +68,11 @@ def run_race(
         refused = [failure for failure in failures if failure.uncoupled]
         if refused:
             raise UncoupledError(refused[0].message)
-        verdict = judge(folder, race)
-        write_json(folder / VERDICT, plain(verdict))
-        by_clock = equal_seconds(folder, race)
-        write_json(folder / TIMING, _timing(by_clock))
-        write_report(folder / REPORT, folder, race, verdict, by_clock=by_clock)
-        if not failures:
-            seal(folder)
+        with looks_held(folder):
+            verdict = judge(folder, race)
+            _write_verdict(folder, race, verdict)
+            if not failures:
+                seal(folder)
     return RaceResult(folder=folder, verdict=verdict, failures=failures, notes=tuple(notes))
 
 
@@ -106,6 +106,16 @@ def _runner(executor: Executor, workers: int) -> Callable[[RaceConfig, Path, Obs
     return lambda race, folder, observe: run_in_workers(race, folder, observe, workers=workers)
 
 
+def _write_verdict(folder: Path, race: RaceConfig, verdict: RaceVerdict) -> None:
+    """Everything that says what the race says; the look first, so that nobody reads a verdict that was not counted."""
+    if verdict.looks is not None:
+        write_looks(folder, verdict.looks)
+    write_json(folder / VERDICT, as_record(verdict))
+    by_clock = equal_seconds(folder, race)
+    write_json(folder / TIMING, _timing(by_clock))
+    write_report(folder / REPORT, folder, race, verdict, by_clock=by_clock)
+
+
 def _record_environment(folder: Path) -> list[str]:
     path, now = folder / ENVIRONMENT, environment()
     if not path.exists():
@@ -119,4 +129,4 @@ def _record_environment(folder: Path) -> list[str]:
 
 
 def _timing(by_clock: ByClock) -> dict[str, object]:
-    return {"equal_seconds": [{"arm_a": a, "arm_b": b, "contrast": plain(c)} for (a, b), c in by_clock.items()]}
+    return {"equal_seconds": [{"arm_a": a, "arm_b": b, **plain(reading)} for (a, b), reading in by_clock.items()]}

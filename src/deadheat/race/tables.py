@@ -2,6 +2,9 @@
 
 A *reading* says which checkpoint of each run is read: `final` (its last evaluation), `converged` and `peak` (chosen on
 this very pool), `step-00025`, or the last evaluation within an equal budget. Unscored answers are missing, never zero.
+
+A share of right answers, of one run or of several, has the interval of a mean over seeds and items (`stats/effect.py`), cut
+to [0, 1]: with one seed it is about items alone, and where all answers are alike it still has a width.
 """
 
 from collections.abc import Sequence
@@ -15,7 +18,8 @@ from numpy.typing import NDArray
 
 from deadheat.archive import read_table
 from deadheat.errors import StatsError
-from deadheat.stats import Interval, wilson
+from deadheat.race.config import RaceConfig
+from deadheat.stats import Interval, paired_effect
 from deadheat.train import (
     EVALS,
     Outcome,
@@ -49,13 +53,9 @@ class RunData:
         row: NDArray[np.float64] = self.grades_EN[self.eval_steps.index(step)]
         return row
 
-    def share(self, step: int) -> Interval | None:
-        """Share right at one evaluation, Wilson; None: nothing was graded."""
-        row = self.row(step)
-        graded = row[~np.isnan(row)]
-        if not graded.size:
-            return None
-        return wilson(round(float(graded.sum())), graded.size, left_out=row.size - graded.size)
+    def share(self, step: int, alpha: float) -> Interval | None:
+        """Share right at one evaluation, over its items; None: nothing was graded."""
+        return share_of(self.row(step), alpha)
 
     @property
     def is_graded(self) -> bool:
@@ -68,6 +68,11 @@ class RunData:
             return self
         columns = [self.items.index(item) for item in items]
         return replace(self, items=tuple(items), grades_EN=self.grades_EN[:, columns])
+
+    @property
+    def total_s(self) -> float:
+        """Wall-clock seconds of the whole run."""
+        return max(self.seconds.values(), default=0.0)
 
     def tokens_generated(self, step: int) -> int:
         """Training tokens generated up to a step."""
@@ -114,6 +119,43 @@ def _cumulative_seconds(run_folder: Path) -> dict[int, float]:
     return seconds
 
 
+@dataclass(frozen=True, kw_only=True)
+class Matched:
+    """Two arms under the seeds that both have finished, on the items that both were read on."""
+
+    runs_a: tuple[RunData, ...]  # [S]
+    runs_b: tuple[RunData, ...]  # [S]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """[S]."""
+        return tuple(run.identity.seed for run in self.runs_a)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """[N] in pool order."""
+        return self.runs_a[0].items
+
+
+def read_runs(race_folder: Path, race: RaceConfig) -> dict[str, list[RunData]]:
+    """The finished runs of every arm, in seed order."""
+    identities = {arm: [RunIdentity(race=race.name, arm=arm, seed=seed) for seed in race.seeds] for arm in race.arms}
+    return {
+        arm: [run for identity in row if (run := read_run(race_folder, identity)) is not None]
+        for arm, row in identities.items()
+    }
+
+
+def match(runs_a: Sequence[RunData], runs_b: Sequence[RunData]) -> Matched | None:
+    """Seed by seed, the runs that can be compared; None where there is no such seed."""
+    by_seed = {run.identity.seed: run for run in runs_b if run.is_graded}
+    pairs = [(run, by_seed[run.identity.seed]) for run in runs_a if run.is_graded and run.identity.seed in by_seed]
+    items = common_items([run for pair in pairs for run in pair])
+    pairs = [(a.on(items), b.on(items)) for a, b in pairs]
+    pairs = [(a, b) for a, b in pairs if not np.isnan(a.grades_EN[-1] - b.grades_EN[-1]).all()]
+    return Matched(runs_a=tuple(a for a, _ in pairs), runs_b=tuple(b for _, b in pairs)) if pairs else None
+
+
 def common_items(runs: Sequence[RunData]) -> tuple[str, ...]:
     """Items that every run was read on, in the first run's order; nothing in common is an error."""
     if not runs:
@@ -153,3 +195,26 @@ def last_within_seconds(run: RunData, budget_s: float) -> int:
 def stack(runs: Sequence[RunData], steps_S: Sequence[int]) -> NDArray[np.float64]:
     """[S, N] the grades of one evaluation of each run."""
     return np.stack([run.row(step) for run, step in zip(runs, steps_S, strict=True)])
+
+
+def share_of(grades_SN: NDArray[np.float64], alpha: float) -> Interval | None:
+    """Mean grade over seeds and items; None: nothing was graded.
+
+    Example:
+        All 20 right: +1 and −1 beside them have SS 2 + 2·20/22, /21/22·(22/20)² = .01; t₂₁·.1 = .208 below 1.
+        >>> share = share_of(np.ones(20), 0.05)
+        >>> share.estimate, round(share.low, 3), share.high
+        (1.0, 0.792, 1.0)
+    """
+    if np.isnan(grades_SN).all():
+        return None
+    mean = paired_effect(grades_SN, alpha=alpha, grades=True)
+    return Interval(
+        estimate=mean.estimate,
+        low=max(mean.low, 0.0),
+        high=min(mean.high, 1.0),
+        level=mean.level,
+        n=mean.n,
+        left_out=mean.left_out,
+        method=f"{mean.method}, cut to [0, 1]",
+    )

@@ -1,50 +1,44 @@
 """The verdict of a race: item by item, seed by seed, arm against arm.
 
-Every pair of arms is read at `final`, at `converged` and `peak` where all its runs have them, at each step both were
-evaluated, and at equal generated tokens. The first is the verdict; the others stand beside it. A run that diverged is
-read at its last evaluation, and the verdict says so.
+Every contrast is judged at one primary reading, `final`, by the mean difference over seeds and items (`stats/effect.py`);
+all contrasts together are one family, decided by Holm at the level that this look leaves (`looks.py`). Other readings
+stand beside it (`readings.py`) and are never called. A run that diverged is read at its last evaluation, and the verdict
+says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deadheat.archive import read_json
+from deadheat.archive.folder import MANIFEST
 from deadheat.race.config import RaceConfig, VerdictConfig
 from deadheat.race.coupling import Coupling, check_step_one
-from deadheat.race.skills import SkillReading, read_skills
-from deadheat.race.tables import (
-    RunData,
-    common_items,
-    last_within_seconds,
-    last_within_tokens,
-    named_step,
-    read_run,
-    stack,
-)
+from deadheat.race.looks import Looks, looks_held, looks_with_this, write_looks
+from deadheat.race.readings import FINAL, Reading, read_all, read_at_equal_seconds, read_checkpoints, steps_of
+from deadheat.race.skills import RunSkills, SkillGain, SkillReading, read_skills, skill_gains
+from deadheat.race.tables import Matched, RunData, match, read_runs, share_of, stack
 from deadheat.sampling.keys import stream_key
 from deadheat.stats import (
-    BootstrapInterval,
-    Floor,
+    Effect,
     Interval,
-    Level,
     PairedGain,
+    Terms,
     Verdict,
-    bootstrap,
-    paired_floor,
+    paired_effect,
     paired_gain,
     two_part_rule,
     votes_from_scores,
 )
+from deadheat.stats import judge as judge_tables
+from deadheat.stats.holm import holm_levels
+from deadheat.stats.rules import SeedVotes
+from deadheat.stats.verdict import CALLED, THESE_RUNS, Words, family
 from deadheat.tasks import load_task
 from deadheat.train import Ending, Outcome, RunIdentity
-
-FINAL = "final"
-EQUAL_TOKENS = "equal tokens"
-EQUAL_SECONDS = "equal seconds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +48,7 @@ class RunSummary:
     seed: int
     outcome: Outcome
     step: int  # evaluation that `share` is read at: its last one
-    share: Interval | None  # held-out share right, Wilson; None: nothing graded
+    share: Interval | None  # held-out share right, over items; None: nothing graded
     start_share: Interval | None  # the same at step 0
     num_unscored: int  # answers of that evaluation without a score
     num_unparsed: int  # answers of that evaluation from which nothing could be extracted
@@ -72,27 +66,19 @@ class ArmSummary:
     arm: str
     runs: tuple[RunSummary, ...]
     gain: PairedGain | None  # held-out gain over step 0 with its interval; None: no finished run
+    skills: tuple[SkillGain, ...]  # the same of each sub-skill; empty: the task counts none
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contrast:
-    """Two arms at one reading."""
+class SeedGap:
+    """Two arms under one seed, on the items graded in both."""
 
-    reading: str
-    selected_on: str | None  # the pool the checkpoints were chosen on; None: nothing was selected
-    steps_a: tuple[int, ...]  # [S] step each run of the first arm is read at
-    steps_b: tuple[int, ...]  # [S]
-    verdict: Verdict
-    difference: BootstrapInterval  # first arm minus second, share of items, crossed bootstrap
-    floor: Floor | None  # paired floor at this table's discordance; None: no vote was decided
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckpointContrast:
-    """Two arms at one step both were evaluated at."""
-
-    step: int
-    difference: BootstrapInterval
+    seed: int
+    share_a: Interval
+    share_b: Interval
+    difference: Effect  # over items only: one seed says nothing of others
+    votes: SeedVotes
+    is_copy: bool  # repeats an earlier seed score for score: left out of the verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,18 +88,27 @@ class PairVerdict:
     arm_a: str
     arm_b: str
     seeds: tuple[int, ...]  # seeds both arms finished
-    contrasts: tuple[Contrast, ...]  # the first is the verdict
-    checkpoints: tuple[CheckpointContrast, ...]
+    verdict: Verdict  # at `final`, decided in its family; A is the first arm
+    over_items: (
+        Interval  # the difference with items alone as the sample, at the level *these runs only* is held against
+    )
+    share_a: Interval  # share right over seeds and items, on the cells graded in both
+    share_b: Interval  # their difference is the verdict's
+    seed_gaps: tuple[SeedGap, ...]  # [S]
+    contrasts: tuple[Reading, ...]  # other readings beside `final`, which is the first
+    checkpoints: tuple[Reading, ...]  # each step both arms were evaluated at
 
     @property
-    def final(self) -> Contrast:
-        """The reading the verdict is made of."""
-        return self.contrasts[0]
+    def winner(self) -> str | None:
+        """The arm that is called, or ahead in these runs only; None: neither."""
+        if self.verdict.words not in (*CALLED, *THESE_RUNS):
+            return None
+        return self.arm_a if self.verdict.words in (Words.CALLED_A, Words.THESE_RUNS_A) else self.arm_b
 
     @property
     def words(self) -> str:
         """The verdict with the arms' names in it."""
-        return self.final.verdict.words.value.replace("(A)", f"({self.arm_a})").replace("(B)", f"({self.arm_b})")
+        return named(self.verdict.sentence, self.arm_a, self.arm_b)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,194 +119,179 @@ class RaceVerdict:
     question: str
     seeds: tuple[int, ...]
     pool: int  # held-out items
+    looks: Looks | None  # how often the race has been judged; None: no contrast can be judged yet
     arms: tuple[ArmSummary, ...]
-    pairs: tuple[PairVerdict, ...]
+    pairs: tuple[PairVerdict, ...]  # the family of contrasts, in the order of the race file
+    unjudged: tuple[tuple[str, str], ...]  # contrasts without a seed that both arms finished
     couplings: tuple[Coupling, ...]
     missing: tuple[str, ...]  # runs without an outcome
     diverged: tuple[str, ...]  # runs read at their last evaluation before a number was not finite
 
 
-ByClock = dict[tuple[str, str], Contrast]  # by pair of arms: the contrast at equal wall-clock seconds
+ByClock = Mapping[tuple[str, str], Reading]  # by pair of arms: the reading at equal wall-clock seconds
+
+
+def named(words: str, arm_a: str, arm_b: str) -> str:
+    """Words of a rule with the arms' names in place of A and B.
+
+    Example:
+        >>> named("called(B)", "checker", "plant")
+        'called(plant)'
+    """
+    return words.replace("(A)", f"({arm_a})").replace("(B)", f"({arm_b})")
 
 
 def judge(race_folder: Path, race: RaceConfig) -> RaceVerdict:
-    """The verdict, from the records in the folder alone; nothing in it depends on a clock."""
+    """The verdict, from the records in the folder alone: no clock has a part in it. Writes nothing."""
     runs = read_runs(race_folder, race)
-    finished = [run for arm in runs.values() for run in arm]
+    finished = {str(run.identity.folder): run for arm in runs.values() for run in arm}
+    matched = {(a, b): pair for a, b in race.contrasts if (pair := match(runs[a], runs[b])) is not None}
+    looks = looks_with_this(race_folder, race, runs) if matched else None
+    planned = [str(RunIdentity(race=race.name, arm=arm, seed=seed).folder) for arm in race.arms for seed in race.seeds]
     return RaceVerdict(
         race=race.name,
         question=race.question,
         seeds=race.seeds,
         pool=max(arm.eval.pool for arm in race.arms.values()),
+        looks=looks,
         arms=tuple(_arm_summary(race_folder, arm, race, runs[arm]) for arm in race.arms),
-        pairs=tuple(pair for a, b in combinations(race.arms, 2) if (pair := _pair(runs[a], runs[b], race.verdict))),
+        pairs=_family(list(matched.values()), race.verdict, looks.level) if looks else (),
+        unjudged=tuple(pair for pair in race.contrasts if pair not in matched),
         couplings=tuple(c for seed in race.seeds for c in check_step_one(race_folder, race.name, race.arms, seed)),
-        missing=tuple(
-            str(RunIdentity(race=race.name, arm=arm, seed=seed).folder)
-            for arm in race.arms
-            for seed in race.seeds
-            if seed not in {run.identity.seed for run in runs[arm]}
-        ),
-        diverged=tuple(str(run.identity.folder) for run in finished if run.outcome.ending is Ending.DIVERGED),
+        missing=tuple(name for name in planned if name not in finished),
+        diverged=tuple(name for name, run in finished.items() if run.outcome.ending is Ending.DIVERGED),
     )
+
+
+def look_again(race_folder: Path) -> RaceVerdict:
+    """The verdict on what a run folder holds by now, counted as a look where it sees new cells; a running race goes on."""
+    race = RaceConfig.from_resolved(read_json(race_folder / "resolved.json"))
+    with looks_held(race_folder):
+        verdict = judge(race_folder, race)
+        if verdict.looks is not None and not (race_folder / MANIFEST).exists():
+            write_looks(race_folder, verdict.looks)
+    return verdict
 
 
 def equal_seconds(race_folder: Path, race: RaceConfig) -> ByClock:
     """Each pair at equal wall-clock seconds: the one reading that a clock decides, kept out of the verdict."""
     runs = read_runs(race_folder, race)
-    found = {}
-    for a, b in combinations(race.arms, 2):
-        rows_a, rows_b = _matched(runs[a], runs[b])
-        if rows_a:
-            budgets = [min(_last_s(x), _last_s(y)) for x, y in zip(rows_a, rows_b, strict=True)]
-            steps_a = [last_within_seconds(run, budget) for run, budget in zip(rows_a, budgets, strict=True)]
-            steps_b = [last_within_seconds(run, budget) for run, budget in zip(rows_b, budgets, strict=True)]
-            found[a, b] = _contrast(EQUAL_SECONDS, rows_a, rows_b, steps_a, steps_b, race.verdict)
-    return found
+    return {
+        (a, b): reading
+        for a, b in race.contrasts
+        if (pair := match(runs[a], runs[b])) and (reading := read_at_equal_seconds(pair, race.verdict.alpha))
+    }
 
 
 def run_seconds(race_folder: Path, race: RaceConfig) -> float:
     """Wall-clock seconds of all finished runs together."""
-    return sum(_last_s(run) for arm in read_runs(race_folder, race).values() for run in arm)
+    return sum(run.total_s for arm in read_runs(race_folder, race).values() for run in arm)
 
 
-def read_runs(race_folder: Path, race: RaceConfig) -> dict[str, list[RunData]]:
-    """The finished runs of every arm, in seed order."""
-    identities = {arm: [RunIdentity(race=race.name, arm=arm, seed=seed) for seed in race.seeds] for arm in race.arms}
-    return {
-        arm: [run for identity in row if (run := read_run(race_folder, identity)) is not None]
-        for arm, row in identities.items()
-    }
+def _family(pairs: Sequence[Matched], config: VerdictConfig, level: float) -> tuple[PairVerdict, ...]:
+    """Every contrast on its own, then all decided together."""
+    verdicts = family([_judged(pair, config) for pair in pairs], alpha=level)
+    levels = holm_levels([verdict.effect.p_items for verdict in verdicts], level)
+    return tuple(_pair(*row, config) for row in zip(pairs, verdicts, levels, strict=True))
 
 
-def _last_s(run: RunData) -> float:
-    return max(run.seconds.values(), default=0.0)
+def _judged(pair: Matched, config: VerdictConfig) -> Verdict:
+    finals = [steps_of(runs, FINAL) for runs in (pair.runs_a, pair.runs_b)]
+    return judge_tables(
+        _final(pair.runs_a),
+        _final(pair.runs_b),
+        Terms(alpha=config.alpha, power=config.power, within=config.within),
+        key=stream_key(pair.seeds[0], "verdict", FINAL),
+        gains=[_gain(pair.runs_a, finals[0], config.alpha), _gain(pair.runs_b, finals[1], config.alpha)],
+        seeds=[str(seed) for seed in pair.seeds],
+    )
 
 
-def _matched(runs_a: Sequence[RunData], runs_b: Sequence[RunData]) -> tuple[list[RunData], list[RunData]]:
-    by_seed = {run.identity.seed: run for run in runs_b}
-    pairs = [
-        (run, by_seed[run.identity.seed])
-        for run in runs_a
-        if run.identity.seed in by_seed and run.is_graded and by_seed[run.identity.seed].is_graded
-    ]
-    items = common_items([run for pair in pairs for run in pair])
-    return [a.on(items) for a, _ in pairs], [b.on(items) for _, b in pairs]
-
-
-def _pair(runs_a: Sequence[RunData], runs_b: Sequence[RunData], config: VerdictConfig) -> PairVerdict | None:
-    rows_a, rows_b = _matched(runs_a, runs_b)
-    if not rows_a:
-        return None
-    contrasts = [
-        _contrast(reading, rows_a, rows_b, steps_a, steps_b, config)
-        for reading in (FINAL, "converged", "peak")
-        if (steps_a := _steps(rows_a, reading)) and (steps_b := _steps(rows_b, reading))
-    ]
-    budgets = [min(run.tokens_generated(run.outcome.step) for run in pair) for pair in zip(rows_a, rows_b, strict=True)]
-    steps_a = [last_within_tokens(run, budget) for run, budget in zip(rows_a, budgets, strict=True)]
-    steps_b = [last_within_tokens(run, budget) for run, budget in zip(rows_b, budgets, strict=True)]
-    contrasts.append(_contrast(EQUAL_TOKENS, rows_a, rows_b, steps_a, steps_b, config))
+def _pair(pair: Matched, verdict: Verdict, items_alpha: float, config: VerdictConfig) -> PairVerdict:
+    a_SN, b_SN = _final(pair.runs_a), _final(pair.runs_b)
+    missing_SN = np.isnan(a_SN - b_SN)
+    a_SN[missing_SN] = b_SN[missing_SN] = np.nan
+    copies = [_is_copy(seed, verdict) for seed in pair.seeds]
+    kept = [s for s, is_copy in enumerate(copies) if not is_copy]
+    share_a, share_b = share_of(a_SN[kept], config.alpha), share_of(b_SN[kept], config.alpha)
+    assert share_a is not None and share_b is not None  # `match` keeps seeds with an item graded in both
     return PairVerdict(
-        arm_a=rows_a[0].identity.arm,
-        arm_b=rows_b[0].identity.arm,
-        seeds=tuple(run.identity.seed for run in rows_a),
-        contrasts=tuple(contrasts),
-        checkpoints=_checkpoints(rows_a, rows_b, config),
-    )
-
-
-def _steps(runs: Sequence[RunData], reading: str) -> list[int] | None:
-    steps = [named_step(run, reading) for run in runs]
-    return [step for step in steps if step is not None] if all(step is not None for step in steps) else None
-
-
-def _contrast(
-    reading: str,
-    runs_a: Sequence[RunData],
-    runs_b: Sequence[RunData],
-    steps_a: Sequence[int],
-    steps_b: Sequence[int],
-    config: VerdictConfig,
-) -> Contrast:
-    a_SN, b_SN = stack(runs_a, steps_a), stack(runs_b, steps_b)
-    key = _key(runs_a, reading)
-    verdict = two_part_rule(
-        votes_from_scores(a_SN, b_SN),
-        key=key,
-        gains=[_gain(runs_a, steps_a, config), _gain(runs_b, steps_b, config)],
-        alpha=config.alpha,
-    )
-    discordance = verdict.discordance_frac
-    return Contrast(
-        reading=reading,
-        selected_on=f"the {len(runs_a[0].items)} items it is read on" if reading in {"converged", "peak"} else None,
-        steps_a=tuple(steps_a),
-        steps_b=tuple(steps_b),
+        arm_a=pair.runs_a[0].identity.arm,
+        arm_b=pair.runs_b[0].identity.arm,
+        seeds=pair.seeds,
         verdict=verdict,
-        difference=_difference(a_SN - b_SN, key, config),
-        floor=paired_floor(verdict.n, discordance, alpha=config.alpha, power=config.power) if discordance else None,
+        over_items=_over_items(verdict.effect.at(items_alpha)),
+        share_a=share_a,
+        share_b=share_b,
+        seed_gaps=tuple(_seed_gap(*row, config.alpha) for row in zip(pair.seeds, a_SN, b_SN, copies, strict=True)),
+        contrasts=read_all(pair, config.alpha),
+        checkpoints=read_checkpoints(pair, config.alpha),
     )
 
 
-def _checkpoints(
-    runs_a: Sequence[RunData], runs_b: Sequence[RunData], config: VerdictConfig
-) -> tuple[CheckpointContrast, ...]:
-    common = set.intersection(*(set(run.eval_steps) for run in (*runs_a, *runs_b)))
-    return tuple(
-        CheckpointContrast(
-            step=step,
-            difference=_difference(
-                stack(runs_a, [step] * len(runs_a)) - stack(runs_b, [step] * len(runs_b)),
-                _key(runs_a, f"step-{step:05d}"),
-                config,
-            ),
-        )
-        for step in sorted(common)
+def _is_copy(seed: int, verdict: Verdict) -> bool:
+    return any(note.startswith(f"seed {seed} repeats ") for note in verdict.copies)
+
+
+def _over_items(effect: Effect) -> Interval:
+    return Interval(
+        estimate=effect.estimate,
+        low=effect.estimate - effect.half_items,
+        high=effect.estimate + effect.half_items,
+        level=effect.level,
+        n=effect.n,
+        left_out=effect.left_out,
+        method="t over items",
     )
 
 
-def _difference(table_SN: NDArray[np.float64], key: int, config: VerdictConfig) -> BootstrapInterval:
-    return bootstrap(table_SN, Level.CROSSED, key=key, resamples=config.resamples, coverage=1 - config.alpha)
-
-
-def _gain(runs: Sequence[RunData], steps: Sequence[int], config: VerdictConfig) -> PairedGain:
-    return paired_gain(
-        stack(runs, steps),
-        stack(runs, [0] * len(runs)),
-        key=_key(runs, "gain"),
-        resamples=config.resamples,
-        coverage=1 - config.alpha,
+def _seed_gap(seed: int, a_N: NDArray[np.float64], b_N: NDArray[np.float64], is_copy: bool, alpha: float) -> SeedGap:
+    share_a, share_b = share_of(a_N, alpha), share_of(b_N, alpha)
+    assert share_a is not None and share_b is not None
+    return SeedGap(
+        seed=seed,
+        share_a=share_a,
+        share_b=share_b,
+        difference=paired_effect(a_N - b_N, alpha=alpha, grades=True),
+        votes=two_part_rule(votes_from_scores(a_N, b_N), alpha=alpha).seeds[0],
+        is_copy=is_copy,
     )
 
 
-def _key(runs: Sequence[RunData], reading: str) -> int:
-    return stream_key(runs[0].identity.seed, "verdict", reading)
+def _final(runs: Sequence[RunData]) -> NDArray[np.float64]:
+    return stack(runs, steps_of(runs, FINAL))
+
+
+def _gain(runs: Sequence[RunData], steps: Sequence[int], alpha: float) -> PairedGain:
+    return paired_gain(stack(runs, steps), stack(runs, [0] * len(runs)), alpha=alpha)
 
 
 def _arm_summary(race_folder: Path, arm: str, race: RaceConfig, runs: Sequence[RunData]) -> ArmSummary:
-    finals = [run.eval_steps[-1] for run in runs]
     task = load_task(race.arms[arm].task)
+    skills = [read_skills(race_folder, run, task) for run in runs]
+    graded = [run for run in runs if run.is_graded]
+    alpha = race.verdict.alpha
     return ArmSummary(
         arm=arm,
-        runs=tuple(_run_summary(run, read_skills(race_folder, run, task)) for run in runs),
-        gain=_gain(runs, finals, race.verdict) if runs else None,
+        runs=tuple(_run_summary(run, read, alpha) for run, read in zip(runs, skills, strict=True)),
+        gain=_gain(graded, steps_of(graded, FINAL), alpha) if graded else None,
+        skills=skill_gains(skills, alpha),
     )
 
 
-def _run_summary(run: RunData, skills: tuple[SkillReading, ...]) -> RunSummary:
+def _run_summary(run: RunData, skills: RunSkills, alpha: float) -> RunSummary:
     groups = sum(record.num_groups for record in run.steps)
     return RunSummary(
         seed=run.identity.seed,
         outcome=run.outcome,
         step=run.eval_steps[-1],
-        share=run.share(run.eval_steps[-1]),
-        start_share=run.share(0),
+        share=run.share(run.eval_steps[-1], alpha),
+        start_share=run.share(0, alpha),
         num_unscored=run.num_unscored_E[-1],
         num_unparsed=run.num_unparsed_E[-1],
         tokens_generated=run.tokens_generated(run.outcome.step),
         tokens_backward=sum(record.tokens_backward for record in run.steps),
         flop=sum(record.flop for record in run.steps),
         live_share=sum(record.num_live for record in run.steps) / groups if groups else None,
-        skills=skills,
+        skills=skills.readings,
     )

@@ -1,7 +1,7 @@
 """Does a run folder still say what it said? Hash every file, regrade every answer, recompute every advantage and verdict.
 
 Nothing here trusts a stored figure: answers are graded again from their text, which draws were learned from, rewards and
-advantages follow from the grades, the step ledger from the rows, the verdict from the evaluations.
+advantages follow from the grades, the step ledger from the rows, the looks and the verdict from the evaluations.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +16,9 @@ from deadheat.credit import GroupKind, is_tied
 from deadheat.errors import ArchiveError
 from deadheat.race.config import RaceConfig
 from deadheat.race.executors import jobs_of
+from deadheat.race.looks import LOOKS, look_at, looks_with_this, read_looks
+from deadheat.race.record import as_record
+from deadheat.race.tables import match, read_runs
 from deadheat.race.verdict import judge
 from deadheat.rollouts import STRATEGIES, Graded
 from deadheat.scorers import CheckerScorer
@@ -83,6 +86,7 @@ def verify_race(folder: Path, *, observe: Report) -> Verification:
         num_rows += checked.num_rows
         num_advantages += checked.num_advantages
     observe("recomputing the verdict")
+    findings += _check_looks(folder, race)
     findings += _check_verdict(folder, race)
     return Verification(
         num_files=len(read_json(folder / "manifest.json")["files"]),
@@ -247,10 +251,37 @@ def _reledger(
             yield Finding(file=name, what=f"{figure} against steps.parquet", stored=repr(was), recomputed=repr(now))
 
 
+def _check_looks(folder: Path, race: RaceConfig) -> list[Finding]:
+    """Every look on record saw what its runs hold, and the last one all that a verdict can see."""
+    try:
+        runs, recorded = read_runs(folder, race), read_looks(folder)
+        if not any(match(runs[a], runs[b]) for a, b in race.contrasts):
+            return []
+        if not recorded:
+            return [Finding(file=LOOKS, what="no look is on record, and a verdict is one", stored="", recomputed="")]
+        taken = [look_at(race, runs, only=look.runs) for look in recorded]
+        fresh = {
+            "declared": race.verdict.looks,
+            "level": looks_with_this(folder, race, runs).level,
+            "taken": plain(taken),
+        }
+        stored = {name: value for name, value in read_json(folder / LOOKS).items() if name in fresh}
+    except (ArchiveError, ValueError, OSError, TypeError, KeyError) as error:
+        return [Finding(file=LOOKS, what="cannot be recomputed", stored="", recomputed=str(error))]
+    findings = [
+        Finding(file=LOOKS, what=path, stored=repr(was), recomputed=repr(now))
+        for path, was, now in differences(stored, fresh)
+    ]
+    unseen = set(look_at(race, runs).runs).difference(*(look.runs for look in recorded))
+    return findings + [
+        Finding(file=LOOKS, what=f"no look saw {run}", stored="", recomputed="") for run in sorted(unseen)
+    ]
+
+
 def _check_verdict(folder: Path, race: RaceConfig) -> list[Finding]:
     try:
-        stored, fresh = read_json(folder / "verdict.json"), plain(judge(folder, race))
-    except (ArchiveError, ValueError, OSError) as error:
+        stored, fresh = read_json(folder / "verdict.json"), as_record(judge(folder, race))
+    except (ArchiveError, ValueError, OSError, TypeError, KeyError) as error:
         return [Finding(file="verdict.json", what="cannot be recomputed", stored="", recomputed=str(error))]
     return [
         Finding(file="verdict.json", what=path, stored=repr(was), recomputed=repr(now))

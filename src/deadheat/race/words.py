@@ -1,61 +1,225 @@
-"""A race's verdict in sentences: what the page and the terminal both say."""
+"""A race's verdict in sentences: what the page and the terminal both say. Every interval comes with its level."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from deadheat.race.config import RaceConfig
 from deadheat.race.coupling import Coupling
-from deadheat.race.verdict import Contrast, PairVerdict, RaceVerdict
+from deadheat.race.looks import Looks
+from deadheat.race.verdict import ArmSummary, PairVerdict, RaceVerdict, named
 from deadheat.reports import Tone
-from deadheat.reports.formats import format_pp, format_pp_with_interval, format_quantity
-from deadheat.stats import CatchableGap, Interval, Words, wilson
+from deadheat.reports.formats import format_p, format_pp, format_quantity, format_signed
+from deadheat.stats import Effect, Interval, SmallestGap, Words
+from deadheat.stats.verdict import CALLED, THESE_RUNS
+
+
+class Scope(StrEnum):
+    """How far a verdict's words reach."""
+
+    RECIPES = "these recipes"  # fresh seeds and fresh items
+    RUNS = "these runs"  # these very models; another seed may turn it
+    NONE = "nothing"  # no winner is named, and no dead heat
+
+
+_TONES = {
+    Words.NOTHING_TO_RANK: Tone.NOTHING_LEARNED,
+    Words.CALLED_A: Tone.CALLED,
+    Words.CALLED_B: Tone.CALLED,
+    Words.DEAD_HEAT: Tone.PLAIN,
+}
 
 
 def pair_tone(pair: PairVerdict) -> Tone:
     """The verdict as a tone."""
-    words = pair.final.verdict.words
+    return _TONES.get(pair.verdict.words, Tone.NOT_CALLED)
+
+
+def scope_of(pair: PairVerdict) -> Scope:
+    """How far the words of a contrast reach."""
+    if pair.verdict.words in THESE_RUNS:
+        return Scope.RUNS
+    return Scope.RECIPES if pair.verdict.words in (*CALLED, Words.DEAD_HEAT) else Scope.NONE
+
+
+def headline(pair: PairVerdict) -> str:
+    """The words with their scope, in plain English."""
+    words, winner = pair.verdict.words, pair.winner
+    loser = pair.arm_b if winner == pair.arm_a else pair.arm_a
+    within = pair.verdict.sentence.removeprefix(words.value)  # ", and within ±2 pp" where both hold
     if words is Words.NOTHING_TO_RANK:
-        return Tone.NOTHING_LEARNED
-    return Tone.CALLED if pair.final.verdict.called else Tone.NOT_CALLED
+        return "Nothing learned, nothing to rank: no arm's gain over step 0 clears zero"
+    if words in CALLED:
+        return f"Called: {winner} beats {loser}, for these recipes{within}"
+    if words in THESE_RUNS:
+        return f"These runs only: {winner} is ahead{within}; another seed may turn it"
+    return f"Dead heat{within}" if words is Words.DEAD_HEAT else "Not called"
 
 
 def pair_sentence(pair: PairVerdict) -> str:
-    """The verdict of a pair, with difference, interval, n and unit."""
-    verdict = pair.final.verdict
-    seeds = f"{verdict.num_seeds} seed{'s' if verdict.num_seeds > 1 else ''}"
-    measured = f"{pair.arm_a} − {pair.arm_b} = {difference_words(pair.final)} held-out items × {seeds}"
-    if verdict.words is Words.NOTHING_TO_RANK:
-        return f"Nothing learned, nothing to rank: no arm's gain over step 0 clears zero. {measured}."
-    if verdict.called:
-        winner, loser = (pair.arm_a, pair.arm_b) if verdict.words is Words.CALLED_A else (pair.arm_b, pair.arm_a)
-        return f"Called: {winner} beats {loser}. {measured}."
-    return f"Not called. {measured}."
+    """The verdict of a pair, with the difference and the interval that the words rest on, n and unit."""
+    effect, adjusted = pair.verdict.effect, pair.verdict.decision.interval
+    interval = f"{interval_words(adjusted)}{_adjustment(pair)}"
+    if pair.verdict.words in THESE_RUNS and effect.num_seeds > 1:
+        interval = f"{interval_words(pair.over_items)} over these runs' items alone, {interval} over fresh seeds too"
+    return (
+        f"{headline(pair)}. {pair.arm_a} − {pair.arm_b} = {format_pp(100 * effect.estimate)}, {interval}, "
+        f"n = {effect.n:,} held-out items × {_seeds(effect.num_seeds)}."
+    )
 
 
-def difference_words(contrast: Contrast) -> str:
-    """Difference with crossed-bootstrap interval and n."""
-    d = contrast.difference
-    return format_pp_with_interval(100 * d.estimate, 100 * d.low, 100 * d.high, d.n)
+def interval_words(interval: Interval | Effect) -> str:
+    """An interval of a difference in points, with its level.
+
+    Example:
+        >>> from deadheat.stats import Interval
+        >>> interval_words(Interval(estimate=0.1, low=-0.02, high=0.22, level=0.95, n=9, left_out=0, method=""))
+        '95% interval [−2.0, +22.0]'
+    """
+    return f"{level_words(interval.level)} interval {bounds_words(interval)}"
 
 
-def floor_words(pair: PairVerdict) -> str:
-    """The smallest gap this table could have called, at equal seeds and at the seeds' measured spread."""
-    verdict = pair.final.verdict
-    if verdict.catchable is None:
-        return "no item was decided, so this table says nothing of the gap it could call"
-    if verdict.catchable.gap_frac is None:
-        decided = verdict.pooled.decided
-        return (
-            f"none: only {decided} of {verdict.n} items {'was' if decided == 1 else 'were'} decided, too few for any gap, "
-            "however one-sided, to be called 4 times in 5"
+def bounds_words(interval: Interval | Effect) -> str:
+    """Both ends of an interval of a difference, in points."""
+    return f"[{format_signed(100 * interval.low)}, {format_signed(100 * interval.high)}]"
+
+
+def level_words(level: float) -> str:
+    """A level as a percentage.
+
+    Example:
+        >>> level_words(0.95), level_words(1 - 0.05 / 3)
+        ('95%', '98.33%')
+    """
+    return f"{100 * level:.4g}%"
+
+
+def fact_pairs(race: RaceVerdict, pair: PairVerdict, *, always_smallest: bool) -> list[tuple[str, str]]:
+    """What stands beside the words: p and plain interval, adjustment, the two-part rule, errors, spread, smallest gap."""
+    effect, decision = pair.verdict.effect, pair.verdict.decision
+    plain = f"{interval_words(effect)}, p = {format_p(effect.p_value)}: {effect.method}"
+    facts = [("difference", f"{format_pp(100 * effect.estimate)}, {plain}")]
+    if decision.family > 1:
+        facts.append(
+            (
+                "family",
+                f"of {decision.family} contrasts, adjusted by Holm: {interval_words(decision.interval)}, "
+                f"p = {format_p(decision.p_value)}",
+            )
         )
-    words = f"smallest gap called 4 times in 5: {_gap(verdict.catchable.gap_frac)} with equal seeds"
-    tau_frac = verdict.homogeneity.tau_frac
-    return f"{words}; {_gap_at_spread(verdict.catchable_tau, tau_frac)}" if tau_frac > 0 else words
+    if race.looks is not None and (look := look_words(race.looks)):
+        facts.append(("looks", look))
+    facts.append(("two-part rule", two_part_words(pair)))
+    facts.append(("false calls", false_call_words(pair)))
+    if effect.num_seeds > 1:
+        over = pair.over_items
+        facts.append(("these runs", f"{interval_words(over)} over their items alone, p = {format_p(decision.p_items)}"))
+        facts.append(("seeds", spread_words(pair)))
+    if always_smallest or not pair.verdict.called:
+        facts.append(("smallest gap", smallest_words(pair)))
+    return facts
 
 
-def reasons_words(pair: PairVerdict) -> str:
-    """Why the rule did not call; empty when it did."""
-    return "; ".join(reason.value for reason in pair.final.verdict.reasons)
+def two_part_words(pair: PairVerdict) -> str:
+    """What the two-part rule says, with the votes it reads."""
+    votes = pair.verdict.votes
+    tally = (
+        f"{votes.pooled.wins}–{votes.pooled.losses}, {votes.pooled.ties} tied, exact p = {format_p(votes.test.p_value)}"
+    )
+    why = f" ({'; '.join(reason.value for reason in votes.reasons)})" if votes.reasons else ""
+    return f"{named(votes.words.value, pair.arm_a, pair.arm_b)}{why}: pooled votes {tally}"
+
+
+def false_call_words(pair: PairVerdict) -> str:
+    """How often each rule errs at this design and spread."""
+    ours, theirs = pair.verdict.instrument.false_call, pair.verdict.instrument.false_call_two_part
+    if ours is None or theirs is None:
+        return "no answer tells the arms apart, so there is nothing to simulate"
+    ours_rate, theirs_rate = f"{100 * ours.false_call_frac:.1f}%", f"{100 * theirs.false_call_frac:.1f}%"
+    if ours.these_runs_only:
+        return (
+            f"between equal models, this rule says 'these runs only' in {ours_rate} of races like this; the two-part rule "
+            f"calls a winner in {theirs_rate}"
+        )
+    return (
+        f"with equal recipes and this spread of seeds, this rule calls a winner in {ours_rate} of races like this, the "
+        f"two-part rule in {theirs_rate}"
+    )
+
+
+def spread_words(pair: PairVerdict) -> str:
+    """The spread of the seeds' own gaps, with its interval."""
+    spread = pair.verdict.effect.spread
+    if spread is None:
+        return "one seed: nothing is said of others"
+    zero = "; 0 never means that seeds agree" if 100 * spread.tau < 0.05 else ""
+    return (
+        f"their gaps spread by τ̂ = {100 * spread.tau:.1f} pp, {level_words(spread.level)} interval "
+        f"[{100 * spread.low:.1f}, {100 * spread.high:.1f}]{zero}"
+    )
+
+
+def smallest_words(pair: PairVerdict) -> str:
+    """The smallest gap this design calls at the power asked for, at equal seeds and at the seeds' measured spread."""
+    instrument, effect = pair.verdict.instrument, pair.verdict.effect
+    if instrument.smallest is None:
+        return "no answer tells the arms apart, so this table does not say what gap it could call"
+    power = f"at {100 * pair.verdict.terms.power:.4g}% power"
+    if effect.spread is None:
+        return f"{_gap(instrument.smallest)} shows in these runs {power}; one seed calls nothing for the recipes"
+    alike = f"{_gap(instrument.smallest)} is called {power} where seeds are alike (τ = 0)"
+    if instrument.smallest_at_spread is None:
+        return alike
+    spread = f"{level_words(effect.spread.level)} [{100 * effect.spread.low:.1f}, {100 * effect.spread.high:.1f}]"
+    return f"{alike}; {_gap(instrument.smallest_at_spread)} at τ̂ = {100 * effect.spread.tau:.1f} pp, {spread}"
+
+
+def look_words(looks: Looks) -> str:
+    """Which look this is, and what it costs; empty for the one look of a race that declares none."""
+    if looks.number > looks.planned:
+        declared = f"of {looks.planned} declared" if looks.declared else "where none was declared"
+        first = "the first" if looks.planned == 1 else f"the first {looks.planned}"
+        return f"look {looks.number} {declared}: the level holds for {first}"
+    if looks.planned == 1:
+        return ""
+    return (
+        f"look {looks.number} of {looks.planned} declared, at {looks.share_frac:.0%} of the planned answers: p is held "
+        f"against {looks.level:.3g}"
+    )
+
+
+def gain_lines(verdict: RaceVerdict) -> list[str]:
+    """Each arm's gain over its own step 0, with what it comes to."""
+    return [_gain_line(arm) for arm in verdict.arms if arm.gain is not None]
+
+
+def _gain_line(arm: ArmSummary) -> str:
+    assert arm.gain is not None
+    effect = arm.gain.effect
+    moved = "learned" if arm.gain.learned else "lost" if arm.gain.lost else "did not clear zero"
+    runs = " in this run" if effect.num_seeds == 1 else ""
+    return (
+        f"{arm.arm} {moved}{runs}: {100 * arm.gain.before:.1f}% → {100 * arm.gain.after:.1f}%, gain "
+        f"{format_pp(100 * effect.estimate)}, {interval_words(effect)}"
+    )
+
+
+def skill_lines(verdict: RaceVerdict) -> list[str]:
+    """Each arm's sub-skills over all its seeds, right of all, at step 0 and at the end; empty where the task has none."""
+    lines = []
+    for arm in verdict.arms:
+        words = []
+        for skill in arm.skills:
+            start, end = skill.reading.start, skill.reading.end
+            gain = f" ({gain_words(skill.gain.effect)})" if skill.gain else ""
+            words.append(f"{start.name} {start.num_right} → {end.num_right} of {end.num_all}{gain}")
+        if words:
+            lines.append(f"{arm.arm}: {', '.join(words)}")
+    return lines
+
+
+def gain_words(effect: Effect) -> str:
+    """A gain with bounds and level, short."""
+    return f"{format_pp(100 * effect.estimate)} {bounds_words(effect)} {level_words(effect.level)}"
 
 
 def cost_words(verdict: RaceVerdict, seconds: float) -> str:
@@ -77,8 +241,9 @@ def coupling_words(couplings: Sequence[Coupling]) -> list[str]:
         rows = [c for c in couplings if (c.arm_a, c.arm_b) == (a, b)]
         shared = sum(c.num_shared for c in rows)
         if not rows[0].differing:
-            seeds = f"{len(rows)} seed{'s' if len(rows) > 1 else ''}"
-            sentences.append(f"{a} and {b} are coupled: {shared} step-one rollouts over {seeds} are token-identical")
+            sentences.append(
+                f"{a} and {b} are coupled: {shared} step-one rollouts over {_seeds(len(rows))} are token-identical"
+            )
         else:
             sentences.append(
                 f"{a} and {b} are partly coupled, differing in {', '.join(rows[0].differing)}: {shared} step-one rollouts "
@@ -87,11 +252,26 @@ def coupling_words(couplings: Sequence[Coupling]) -> list[str]:
     return sentences
 
 
+def warnings_of(verdict: RaceVerdict) -> list[str]:
+    """What takes something away from the verdict: repeated seeds, missing cells, runs, contrasts, undeclared looks."""
+    said = [
+        f"{pair.arm_a} − {pair.arm_b}: {text.replace('A and B', f'{pair.arm_a} and {pair.arm_b}')}"
+        for pair in verdict.pairs
+        for text in (*pair.verdict.copies, pair.verdict.effect.note)
+        if text
+    ]
+    if verdict.looks is not None and verdict.looks.number > verdict.looks.planned:
+        said.append(look_words(verdict.looks))
+    said += [f"{name} diverged and is read at its last evaluation" for name in verdict.diverged]
+    said += [f"{name} has no outcome yet and is left out" for name in verdict.missing]
+    return said + [
+        f"{a} against {b} cannot be judged yet: no seed that both have finished" for a, b in verdict.unjudged
+    ]
+
+
 def notes_of(verdict: RaceVerdict, race: RaceConfig) -> list[str]:
-    """What a reader must know beside the verdict: left-out answers, diverged and missing runs, coupling, selection."""
+    """What else a reader must know: coupling, left-out answers."""
     notes = coupling_words(verdict.couplings)
-    notes += [f"{name} diverged and is read at its last evaluation" for name in verdict.diverged]
-    notes += [f"{name} has no outcome yet and is left out" for name in verdict.missing]
     runs = [run for arm in verdict.arms for run in arm.runs]
     unscored, unparsed = sum(r.num_unscored for r in runs), sum(r.num_unparsed for r in runs)
     answers = sum(arm.eval.pool * arm.eval.samples for arm in race.arms.values()) * len(race.seeds)
@@ -104,18 +284,18 @@ def notes_of(verdict: RaceVerdict, race: RaceConfig) -> list[str]:
     return notes
 
 
-def pooled_share(shares: Sequence[Interval]) -> Interval:
-    """All seeds' answers together; seeds share items, so this interval is narrower than fresh items would give."""
-    counts = [round(share.estimate * share.n) for share in shares]
-    return wilson(sum(counts), sum(share.n for share in shares), left_out=sum(share.left_out for share in shares))
+def _adjustment(pair: PairVerdict) -> str:
+    decision = pair.verdict.decision
+    said = [f"for {decision.family} contrasts"] if decision.family > 1 else []
+    said += ["for the look"] if decision.alpha != pair.verdict.terms.alpha else []
+    return f" (adjusted {' and '.join(said)})" if said else ""
 
 
-def _gap(gap_frac: float) -> str:
-    return format_pp(100 * gap_frac).lstrip("+")
+def _seeds(num: int) -> str:
+    return f"{num} seed{'s' if num > 1 else ''}"
 
 
-def _gap_at_spread(catchable: CatchableGap | None, tau_frac: float) -> str:
-    spread = f"at the seeds' own spread τ̂ = {100 * tau_frac:.1f} pp"
-    if catchable is None or catchable.gap_frac is None:
-        return f"none {spread}, where seeds agree on a winner too seldom"
-    return f"{_gap(catchable.gap_frac)} {spread}"
+def _gap(smallest: SmallestGap) -> str:
+    if smallest.gap is None:
+        return f"no gap that this table can carry, at most {100 * smallest.most_gap:.1f} pp,"
+    return f"a gap of {100 * smallest.gap:.1f} pp"
