@@ -1,41 +1,36 @@
 """Ratios of the statistics room against plain alternatives, in one run on this machine.
 
-    python benchmarks/stats.py [PYTHON_WITH_RLIABLE]
+    python benchmarks/stats.py
 
-Crossed bootstrap (4,000 resamples of 3 × 500) per resample against scipy.stats.bootstrap and, where one is named,
-rliable (it needs packages older than ours, hence an interpreter of its own); peak memory at 1,000,000 items; catch
-rate at R = 200,000 against an item-level NumPy simulation of the same rule; smallest_catchable_gap as a multiple of
-one catch-rate call. Times are processor seconds, the best of three.
+The interval of a 3 × 500 table against 4,000 crossed resamples of scipy.stats.bootstrap, which is what a script would
+otherwise run; catch rates at R = 200,000 against an item-level NumPy simulation of the same rule, agreement checked
+first; the commands `floor`, `power` and `verdict` against importing NumPy, Typer, Rich and scipy.special. Times are
+processor seconds, the best of several.
 """
 
+import json
 import platform
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import scipy
 from scipy.stats import bootstrap as scipy_bootstrap
 
-from deadheat.stats.bootstrap import bootstrap
-from deadheat.stats.power import catch_rate, critical_wins, smallest_catchable_gap
-from deadheat.stats.vote_models import Design, IidVotes
+from deadheat.stats.effect import paired_effect
+from deadheat.stats.power import catch_rate, critical_wins, smallest_gap
+from deadheat.stats.vote_models import Design, IidVotes, vote_components
+from deadheat.stats.votes import Rule
 
-RLIABLE = """
-import sys, time
-import numpy as np
-from rliable import library
-values, reps = np.load(sys.argv[1]), int(sys.argv[2])
-start = time.process_time()
-library.get_interval_estimates({"d": values}, lambda x: np.array([x.mean()]), reps=reps)
-print(time.process_time() - start)
-"""
-RESAMPLES, RERUNS = 4000, 200_000
-DESIGN, MODEL = Design(num_items=500, num_seeds=3), IidVotes(discordance_frac=0.226)
+RESAMPLES, RERUNS, GAP = 4000, 200_000, 0.03
+MODEL = IidVotes(discordance_frac=0.226)
+TWO_PART = Design(num_items=500, num_seeds=3, rule=Rule.TWO_PART)
+IMPORTS = "import numpy, typer, rich.console, scipy.special"
 
 
 def best_s(run: Callable[[], object], repeats: int = 3) -> float:
@@ -54,8 +49,8 @@ def table(shape: tuple[int, int], *, graded: bool) -> np.ndarray:
     return np.sign(np.round(noise / 1.6)) if graded else noise
 
 
-def scipy_per_resample_s(values: np.ndarray, resamples: int = 1000) -> float:
-    """The same crossed interval from SciPy: seed and item indices as two samples, a vectorised statistic."""
+def scipy_crossed_s(values: np.ndarray, resamples: int = 1000) -> float:
+    """Seconds of RESAMPLES crossed resamples: seed and item indices as two samples, a vectorised statistic."""
     rng = np.random.default_rng(1)
 
     def mean(seeds: np.ndarray, items: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -67,46 +62,56 @@ def scipy_per_resample_s(values: np.ndarray, resamples: int = 1000) -> float:
             indices, mean, n_resamples=resamples, method="percentile", vectorized=True, batch=100, rng=rng
         )
 
-    return best_s(run) / resamples
+    return best_s(run) * RESAMPLES / resamples
 
 
-def rliable_per_resample_s(values: np.ndarray, interpreter: str | None, resamples: int = 500) -> float | None:
-    """rliable's interval of the same table (runs × tasks) under an interpreter that has it; None: not asked."""
-    if interpreter is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.npy"
-        np.save(path, values)
-        command = [interpreter, "-W", "ignore", "-c", RLIABLE, str(path), str(resamples)]
-        return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / resamples
-
-
-def item_level_s(reruns: int = 2000) -> float:
-    """Seconds per rerun of the two-part rule on item-level votes, vectorised over reruns."""
+def item_level(reruns: int = 4000) -> tuple[float, float]:
+    """The two-part rule on item-level votes, vectorised over reruns: its rate, and seconds per rerun."""
     rng = np.random.default_rng(2)
-    critical = critical_wins(DESIGN.num_items, DESIGN.alpha)
-    d, gap = MODEL.discordance_frac, 0.03
+    critical = critical_wins(TWO_PART.num_items, TWO_PART.alpha)
+    d, rates = MODEL.discordance_frac, []
 
-    def run() -> object:
-        u = rng.random((reruns, DESIGN.num_seeds, DESIGN.num_items))
-        votes = np.where(u < (d + gap) / 2, 1, np.where(u < d, -1, 0)).astype(np.int8)
+    def run() -> None:
+        u = rng.random((reruns, TWO_PART.num_seeds, TWO_PART.num_items))
+        votes = np.where(u < (d + GAP) / 2, 1, np.where(u < d, -1, 0)).astype(np.int8)
         sums = votes.sum(axis=1)
         wins, losses = (sums > 0).sum(axis=1), (sums < 0).sum(axis=1)
-        return ((wins >= critical[wins + losses]) & (votes.sum(axis=2) > 0).all(axis=1)).mean()
+        rates.append(float(((wins >= critical[wins + losses]) & (votes.sum(axis=2) > 0).all(axis=1)).mean()))
 
-    return best_s(run) / reruns
-
-
-def peak_mib(run: Callable[[], object]) -> float:
-    """Peak of traced allocations, MiB."""
-    tracemalloc.start()
-    run()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 2**20
+    seconds = best_s(run)
+    return float(np.mean(rates)), seconds / reruns
 
 
-def main(interpreter: str | None) -> None:
+def command_s(command: Sequence[str], repeats: int = 5) -> float:
+    """Processor seconds of a whole process, the best of several."""
+    times = []
+    for _ in range(repeats):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(times)
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """The three commands that answer at once, on files of 3 seeds × 200 items."""
+    rng = np.random.Generator(np.random.Philox(key=2))
+    for name, share in (("a", 0.65), ("b", 0.5)):
+        rows = [
+            json.dumps({"seed": s, "item": n, "score": int(right)})
+            for s in range(3)
+            for n, right in enumerate(rng.random(200) < share)
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    deadheat = [str(Path(sys.executable).with_name("deadheat"))]
+    return {
+        "floor": [*deadheat, "floor", "--n", "30", "--p", "0.40", "--margin", "6.7"],
+        "power": [*deadheat, "power", "--gap", "3", "--discordance", "0.226", "--n", "500", "--seeds", "3"],
+        "verdict": [*deadheat, "verdict", str(folder / "a.jsonl"), str(folder / "b.jsonl")],
+    }
+
+
+def main() -> None:
     """Print every ratio."""
     print(
         f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
@@ -114,28 +119,28 @@ def main(interpreter: str | None) -> None:
     )
     for graded in (True, False):
         values = table((3, 500), graded=graded)
-        ours = best_s(lambda values=values: bootstrap(values, key=1, resamples=RESAMPLES)) / RESAMPLES
+        ours = best_s(lambda: [paired_effect(values, grades=graded) for _ in range(200)]) / 200  # noqa: B023
         kind = "votes" if graded else "real values"
-        print(f"crossed bootstrap, 3 × 500 {kind}: {1e6 * ours:.2f} µs per resample")
-        print(f"  scipy.stats.bootstrap, crossed: {scipy_per_resample_s(values) / ours:.1f}× as long")
-        theirs = rliable_per_resample_s(values, interpreter)
+        print(f"interval of 3 × 500 {kind}: {1e3 * ours:.2f} ms")
         print(
-            "  rliable: not asked (name an interpreter that has it)"
-            if theirs is None
-            else f"  rliable: {theirs / ours:.1f}× as long"
+            f"  scipy.stats.bootstrap, {RESAMPLES:,} crossed resamples: {scipy_crossed_s(values) / ours:,.0f}× as long"
         )
-    million = table((3, 1_000_000), graded=False)
-    print(
-        f"1,000,000 items, real values, 20 resamples: peak {peak_mib(lambda: bootstrap(million, key=1, resamples=20)):.0f}"
-        f" MiB beside a table of {million.nbytes / 2**20:.0f} MiB"
-    )
-    one = best_s(lambda: catch_rate(0.03, MODEL, DESIGN, key=1, reruns=RERUNS))
-    print(
-        f"catch rate, R = {RERUNS:,}: {one:.2f} s; item-level simulation {item_level_s() * RERUNS / one:.1f}× as long"
-    )
-    gap = best_s(lambda: smallest_catchable_gap(MODEL, DESIGN, key=1, reruns=RERUNS), 1)
-    print(f"smallest_catchable_gap, R = {RERUNS:,}: {gap:.2f} s, {gap / one:.1f} catch-rate calls")
+    slow_rate, slow = item_level()
+    fast = catch_rate(GAP, MODEL, TWO_PART, key=1, reruns=RERUNS).rate_frac
+    if abs(fast - slow_rate) > 0.02:
+        raise SystemExit(f"the item-level simulation says {slow_rate:.3f} and the counts {fast:.3f}: nothing is timed")
+    one = best_s(lambda: catch_rate(GAP, MODEL, TWO_PART, key=1, reruns=RERUNS))
+    print(f"catch rate of the two-part rule, R = {RERUNS:,}: {one:.2f} s")
+    print(f"  item-level simulation: {slow * RERUNS / one:.1f}× as long")
+    held = Design(num_items=500, num_seeds=3)
+    gap = best_s(lambda: smallest_gap(vote_components(0.226), held, key=1, reruns=RERUNS), 1)
+    print(f"smallest gap over seeds and items, R = {RERUNS:,}: {gap:.2f} s")
+    base = command_s([sys.executable, "-c", IMPORTS])
+    print(f"{IMPORTS}: {base:.2f} s")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, command in commands(Path(folder)).items():
+            print(f"  deadheat {name}: {command_s(command) / base:.2f}× as long")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    main()

@@ -1,41 +1,88 @@
-"""Rollouts on disk: Parquet rows, run folders, manifests."""
+"""Rollouts on disk: Parquet rows, run folders, manifests.
 
-from deadheat.archive.convert import Converted, convert, shards_of
-from deadheat.archive.files import (
-    append_line,
-    read_json,
-    sha256_file,
-    system_errors,
-    write_folder_atomic,
-    write_json,
-    write_text,
-)
-from deadheat.archive.folder import Claim, check_manifest, claim_folder, refuse_used, seal
-from deadheat.archive.plain import differences, plain
-from deadheat.archive.readers import (
-    ARCHIVE_SCHEMA,
-    SUMMARY_SCHEMA,
-    Archive,
-    LogFormat,
-    ReadOptions,
-    ReadReport,
-    Recovered,
-    Refused,
-    Scan,
-    Shard,
-    read,
-)
-from deadheat.archive.rollouts import (
-    ROLLOUT_SCHEMA,
-    Credited,
-    RolloutSource,
-    groups_of,
-    problem_of,
-    read_table,
-    read_tables,
-    rollout_frame,
-    write_table,
-)
+Names load with the module that holds them: who reads two files of results pays for no reader of rollouts.
+"""
+
+import importlib as _importlib
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+    from deadheat.archive.conversion import Converted, convert, shards_of
+    from deadheat.archive.files import (
+        append_line,
+        read_json,
+        sha256_file,
+        system_errors,
+        write_folder_atomic,
+        write_json,
+        write_text,
+    )
+    from deadheat.archive.folder import Claim, check_manifest, claim_folder, refuse_used, seal
+    from deadheat.archive.plain_data import differences, plain
+    from deadheat.archive.readers import (
+        ARCHIVE_SCHEMA,
+        SUMMARY_SCHEMA,
+        Archive,
+        LogFormat,
+        ReadOptions,
+        ReadReport,
+        Recovered,
+        Refused,
+        Scan,
+        Shard,
+        read,
+    )
+    from deadheat.archive.rollouts import (
+        ROLLOUT_SCHEMA,
+        Credited,
+        RolloutSource,
+        groups_of,
+        problem_of,
+        read_table,
+        read_tables,
+        rollout_frame,
+        write_table,
+    )
+
+_HOMES = {
+    "conversion": ("Converted", "convert", "shards_of"),
+    "files": (
+        "append_line",
+        "read_json",
+        "sha256_file",
+        "system_errors",
+        "write_folder_atomic",
+        "write_json",
+        "write_text",
+    ),
+    "folder": ("Claim", "check_manifest", "claim_folder", "refuse_used", "seal"),
+    "plain_data": ("differences", "plain"),
+    "readers": (
+        "ARCHIVE_SCHEMA",
+        "SUMMARY_SCHEMA",
+        "Archive",
+        "LogFormat",
+        "ReadOptions",
+        "ReadReport",
+        "Recovered",
+        "Refused",
+        "Scan",
+        "Shard",
+        "read",
+    ),
+    "rollouts": (
+        "ROLLOUT_SCHEMA",
+        "Credited",
+        "RolloutSource",
+        "groups_of",
+        "problem_of",
+        "read_table",
+        "read_tables",
+        "rollout_frame",
+        "write_table",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ARCHIVE_SCHEMA",
@@ -76,3 +123,13 @@ __all__ = [
     "write_table",
     "write_text",
 ]
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deadheat.archive.files import disk_errors, read_json, sha256_file, sweep_partials, write_json
-from deadheat.archive.plain import differences
+from deadheat.archive.plain_data import differences
 from deadheat.errors import ArchiveError, RunFolderError
 
 RESOLVED = "resolved.json"

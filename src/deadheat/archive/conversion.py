@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from deadheat.archive.files import system_errors, write_json
-from deadheat.archive.plain import plain
+from deadheat.archive.plain_data import plain
 from deadheat.archive.readers.record import Archive, ReadReport
 from deadheat.archive.rollouts import write_table
 from deadheat.errors import RunFolderError
