@@ -4,8 +4,7 @@ The names below are imported when they are first used: `import deadheat` loads n
 does.
 """
 
-from importlib import import_module
-from typing import Any
+from deadheat.lazy import lookups
 
 __version__ = "0.1.0"
 
@@ -21,16 +20,5 @@ _ROOMS = {
     "train": ("RunConfig", "train_run"),
     "types": ("Completion", "Draw", "Group", "Problem", "Rollout", "SamplingParams", "Score", "StopReason"),
 }
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'deadheat' has no attribute {name!r}")
-    return getattr(import_module(f"deadheat.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__all__ = sorted(name for names in _ROOMS.values() for name in names)
+__getattr__, __dir__ = lookups(__name__, _ROOMS, also=("__version__",))

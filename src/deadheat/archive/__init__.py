@@ -3,8 +3,9 @@
 Names load with the module that holds them: who reads two files of results pays for no reader of rollouts.
 """
 
-import importlib as _importlib
 import typing as _typing
+
+from deadheat.lazy import lookups as _lookups
 
 if _typing.TYPE_CHECKING:
     from deadheat.archive.conversion import Converted, convert, shards_of
@@ -19,7 +20,8 @@ if _typing.TYPE_CHECKING:
     )
     from deadheat.archive.folder import Claim, check_manifest, claim_folder, refuse_used, seal
     from deadheat.archive.plain_data import differences, plain
-    from deadheat.archive.readers import (
+    from deadheat.archive.readers.reading import read
+    from deadheat.archive.readers.record import (
         ARCHIVE_SCHEMA,
         SUMMARY_SCHEMA,
         Archive,
@@ -30,7 +32,6 @@ if _typing.TYPE_CHECKING:
         Refused,
         Scan,
         Shard,
-        read,
     )
     from deadheat.archive.rollouts import (
         ROLLOUT_SCHEMA,
@@ -57,7 +58,8 @@ _HOMES = {
     ),
     "folder": ("Claim", "check_manifest", "claim_folder", "refuse_used", "seal"),
     "plain_data": ("differences", "plain"),
-    "readers": (
+    "readers.reading": ("read",),
+    "readers.record": (
         "ARCHIVE_SCHEMA",
         "SUMMARY_SCHEMA",
         "Archive",
@@ -68,7 +70,6 @@ _HOMES = {
         "Refused",
         "Scan",
         "Shard",
-        "read",
     ),
     "rollouts": (
         "ROLLOUT_SCHEMA",
@@ -82,7 +83,6 @@ _HOMES = {
         "write_table",
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ARCHIVE_SCHEMA",
@@ -124,12 +124,4 @@ __all__ = [
     "write_text",
 ]
 
-
-def __getattr__(name: str) -> _typing.Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _lookups(__name__, _HOMES)

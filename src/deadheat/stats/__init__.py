@@ -3,8 +3,9 @@
 Names load with the module that holds them: a floor on the command line pays for no more than a floor.
 """
 
-import importlib as _importlib
 import typing as _typing
+
+from deadheat.lazy import lookups as _lookups
 
 if _typing.TYPE_CHECKING:
     from deadheat.stats.effect import Effect, Spread, paired_effect, uncoupled_effect
@@ -30,7 +31,6 @@ _HOMES = {
     "vote_models": ("Design", "IidVotes"),
     "votes": ("Rule", "SeedHomogeneity", "Tally", "seed_homogeneity", "votes_from_scores"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CatchRate",
@@ -72,12 +72,4 @@ __all__ = [
     "win_share",
 ]
 
-
-def __getattr__(name: str) -> _typing.Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = _lookups(__name__, _HOMES)
