@@ -3,14 +3,18 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from deadheat.archive import read, read_table, seal, write_table
 from deadheat.audit import AuditOptions, gate
 from deadheat.race import RaceConfig, RaceResult, parse_race, run_race, verify_race
+from deadheat.race.skills import read_skills
+from deadheat.race.tables import read_run
 from deadheat.race.words import coupling_words
-from deadheat.train import ROLLOUTS, read_steps, step_file
+from deadheat.tasks import load_task
+from deadheat.train import ROLLOUTS, RunIdentity, read_steps, step_file
 
 CIPHER = """
 name = "drawings"
@@ -165,3 +169,16 @@ def test_the_page_says_what_was_drawn_and_what_it_cost(drawings: RaceResult) -> 
 
 def test_a_race_of_flat_arms_has_no_such_section(finished: RaceResult) -> None:
     assert "What was drawn" not in (finished.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_sub_skill_of_an_item_is_counted_in_that_items_answers(drawings: RaceResult, cipher: RaceConfig) -> None:
+    run = read_run(drawings.folder, RunIdentity(race="drawings", arm="flat", seed=1))
+    assert run is not None
+    skills = read_skills(drawings.folder, run, load_task(cipher.arms["flat"].task))
+    plain_N, hidden_N = (skills.end_N[f"strings {which} a hidden digit"] for which in ("without", "with"))
+    assert (np.isnan(plain_N) != np.isnan(hidden_N)).all(), "a string is one or the other"
+    assert np.nansum([plain_N, hidden_N], axis=0).tolist() == run.row(run.eval_steps[-1]).tolist()
+    reading = next(reading for reading in skills.readings if reading.name == "strings with a hidden digit")
+    assert (np.nansum(hidden_N), (~np.isnan(hidden_N)).sum()) == (reading.end.num_right, reading.end.num_all)
+    page = (drawings.folder / "report.html").read_text(encoding="utf-8")
+    assert "Sub-skills" in page and "move together and are one item" in page

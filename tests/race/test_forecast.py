@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from deadheat.archive import write_text
+from deadheat.archive import read_json, write_text
 from deadheat.errors import StatsError
 from deadheat.race import parse_race
 from deadheat.race.forecast import LEDGER, lock_in_folder
+from deadheat.stats.forecast_file import readings_of_verdict
 
 from .conftest import SMALL
 
@@ -43,3 +44,12 @@ def test_a_forecast_that_comes_after_step_one_is_refused(tmp_path):
     write_text(tmp_path / "checker/seed-1/rollouts/step-00001.parquet", "")
     with pytest.raises(StatsError, match="1 training steps have run"):
         lock_in_folder(tmp_path, SMALL + FORECAST)
+
+
+def test_a_forecast_is_held_against_the_readings_of_a_races_record(finished):
+    record = read_json(finished.folder / "verdict.json")
+    final, *others = readings_of_verdict(record)
+    effect = finished.verdict.pairs[0].verdict.effect
+    assert (final.name, final.scoring, final.num_items) == ("final", "primary", 16)
+    assert (final.gap_pp, final.low_pp, final.high_pp) == (100 * effect.estimate, 100 * effect.low, 100 * effect.high)
+    assert [reading.scoring for reading in others] == [reading.name for reading in others] != []

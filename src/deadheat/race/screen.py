@@ -32,7 +32,8 @@ def race_screen(
 ) -> RenderableType:
     """A banner, a table and facts for each contrast, then what is said of the race as a whole."""
     if not verdict.pairs:
-        return Text("\n".join(gain_lines(verdict)) or "no run has finished yet", style="bold")
+        lines = gain_lines(verdict)
+        return Text("\n".join([*lines, *warnings_of(verdict)] if lines else ["no run has finished yet"]), style="bold")
     said = [*warnings_of(verdict), *notes_of(verdict, race), *notes]
     whole = [("gains", line) for line in (*gain_lines(verdict), *skill_lines(verdict))]
     whole += [("cost", cost_words(verdict, seconds)), *(("note", note) for note in said)]
