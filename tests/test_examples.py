@@ -111,12 +111,10 @@ def test_every_shown_answer_of_the_own_task_is_graded_right():
     assert report.num_gold == 899  # 100 … 998
 
 
-def test_six_items_all_on_one_side_are_called_and_five_are_not():
+def test_the_same_mean_lead_reaches_as_far_as_its_seeds_agree():
     module = load("verdict_from_tables")
-    # k decided votes, all won: p = 2·(1/2)^k; 2/2^5 = .0625, 2/2^6 = .03125
-    five, six = module.judge(5), module.judge(6)
-    assert (five.words.value, five.test.p_value) == ("not called", 0.0625)
-    assert (six.words.value, six.test.p_value) == ("called(A)", 0.03125)
+    agree, leads = module.grades([110, 114, 109], shift=3), module.grades([150, 96, 87], shift=3)
+    assert agree.sum() == leads.sum() == 333 and agree.sum(axis=1).tolist() == [110, 114, 109]
 
 
 def test_shut_rate_of_the_first_two_attempts_counts_agreeing_pairs():
@@ -168,7 +166,7 @@ def test_the_watched_trl_run_logs_the_hooks_share_beside_trls_own(tmp_path, caps
 @pytest.mark.parametrize(
     ("script", "first", "last"),
     [
-        ("verdict_from_tables.py", "3 of 40 items, all for A: not called", "6 of 40 items, all for A: called(A)"),
+        ("verdict_from_tables.py", "seeds agree: called(A); +15.0 pp", "close: dead heat within ±10 pp; +0.7 pp"),
         ("sample_gate.py", "G =  2: shut", "G = 16: shut"),
     ],
 )
