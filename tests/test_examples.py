@@ -143,7 +143,7 @@ def test_the_watched_loop_says_per_window_what_its_archive_says_of_all_steps(tmp
     shares = [float(re.match(r"step \d+: ([\d.]+)% .* of 640 groups", line)[1]) for line in lines]
     assert len(shares) == 5 and shares == sorted(shares)  # what is learned agrees: the gate closes
     # windows of 40 steps × 16 groups do not overlap: their mean is the share of all 3,200
-    (overall,) = re.findall(r"^([\d.]+)% .* of 3,200 groups agree", archive)
+    (overall,) = re.findall(r"^([\d.]+)% .* of 3,200 groups of 48 problems agree", archive)
     assert sum(shares) / 5 == pytest.approx(float(overall), abs=0.1)
     assert floor == "at the end 44 of 48 problems are right 9 times in 10, 4 never left the floor"
 

@@ -41,7 +41,7 @@ def archive(seed: int, *, num_groups: int = 24, size: int = 4) -> pl.DataFrame:
             rows.append(
                 {
                     "arm": arm, "seed": 1, "purpose": "train", "step": step, "task": "t", "temperature": 1.0,
-                    "problem_id": f"p{g % 5}", "group_id": f"{arm}/{step}/{g}", "sample": i, "key": 1000 * g + i,
+                    "problem_id": f"p{g % 8}", "group_id": f"{arm}/{step}/{g}", "sample": i, "key": 1000 * g + i,
                     "prompt": f"question {g % 5}", "reference": "7", "completion": " ".join(map(str, tokens)),
                     "prompt_length": 5, "length": len(tokens), "token_ids": tokens,
                     "stop": "cap" if len(tokens) == 5 else "stop", "answer": answer, "parsed": answer != "0",

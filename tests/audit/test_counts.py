@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from deadheat.audit import AuditOptions, as_json, merge
 from deadheat.audit.accounting import count_accounting, read_accounting
 from deadheat.audit.caps import count_caps, read_caps
+from deadheat.audit.channel import channel_ends
 from deadheat.audit.clones import compared_by, count_clones, read_clones
 from deadheat.audit.contested import contested_groups, count_contested, read_contested
 from deadheat.audit.counts import Counts, counted, fingerprint
-from deadheat.audit.dilution import count_dilution, read_dilution
-from deadheat.audit.gate import GateCounts, count_gate, read_gate
-from deadheat.audit.lengths import count_channel, count_lengths, read_lengths
+from deadheat.audit.course import end_of_course
+from deadheat.audit.dilution import DilutionCounts, count_dilution, read_dilution
+from deadheat.audit.gate import read_gate
+from deadheat.audit.kinds import GateCounts, count_gate
+from deadheat.audit.lengths import LengthCounts, count_lengths, read_lengths
 from deadheat.audit.opening import count_first, count_opening, read_opening
 from deadheat.audit.questions import AUDITS
 from deadheat.audit.siblings import count_siblings, read_siblings
@@ -34,37 +37,56 @@ Parts = tuple[Counts | None, ...]
 class Shardable:
     """How one audit counts a shard and reads merged counts."""
 
-    count: Callable[[pl.LazyFrame], Parts]
+    count: Callable[[pl.LazyFrame, pl.Expr | None], Parts]  # the second: which end of its course a row stands at
     read: Callable[[Parts], object]
+    ends: Callable[[pl.LazyFrame], pl.Expr] | None = None  # asked of the whole
 
 
-def _gate_counts(rows: pl.LazyFrame) -> Parts:
-    found = count_gate(rows, OPTIONS)
-    return found.kinds, found.draws
+def _gate_counts(rows: pl.LazyFrame, end: pl.Expr | None) -> Parts:
+    found = count_gate(rows, OPTIONS, end)
+    return found.kinds, found.draws, found.problems
+
+
+def _length_counts(rows: pl.LazyFrame, end: pl.Expr | None) -> Parts:
+    found = count_lengths(rows, end)
+    return found.histogram, found.clusters, found.channel, found.ends
+
+
+def _dilution_counts(rows: pl.LazyFrame, end: pl.Expr | None) -> Parts:
+    found = count_dilution(rows)
+    return found.batches, found.problems
 
 
 NAMES = ["token_ids", "completion", "correct"]
 SHARDABLE = {
-    "gate": Shardable(_gate_counts, lambda c: read_gate(GateCounts(kinds=c[0], draws=c[1]), OPTIONS)),
-    "dilution": Shardable(lambda r: (count_dilution(r),), lambda c: read_dilution(c[0], "reward", OPTIONS)),
+    "gate": Shardable(
+        _gate_counts, lambda c: read_gate(GateCounts(kinds=c[0], draws=c[1], problems=c[2]), OPTIONS), end_of_course
+    ),
+    "dilution": Shardable(
+        _dilution_counts, lambda c: read_dilution(DilutionCounts(batches=c[0], problems=c[1]), "reward", OPTIONS)
+    ),
     "clones": Shardable(
-        lambda r: (count_clones(r),),
+        lambda r, e: (count_clones(r),),
         lambda c: read_clones(c[0], compared_by(NAMES), OPTIONS, shared_keys=None, num_keys=None),
     ),
-    "words": Shardable(lambda r: (count_words(r),), lambda c: read_words(c[0], "correct", OPTIONS)),
+    "words": Shardable(lambda r, e: (count_words(r),), lambda c: read_words(c[0], "correct", OPTIONS)),
     "caps": Shardable(
-        lambda r: (count_caps(r, CAPPED, OPTIONS),), lambda c: read_caps(c[0], True, None, "reward", OPTIONS)
+        lambda r, e: (count_caps(r, CAPPED, OPTIONS),), lambda c: read_caps(c[0], True, None, "reward", OPTIONS)
     ),
     "contested": Shardable(
-        lambda r: (count_contested(contested_groups(r, OPTIONS)),), lambda c: read_contested(c[0], [], OPTIONS)
+        lambda r, e: (count_contested(contested_groups(r, OPTIONS)),), lambda c: read_contested(c[0], [], OPTIONS)
     ),
-    "lengths": Shardable(lambda r: (count_lengths(r), count_channel(r)), lambda c: read_lengths(c[0], c[1], OPTIONS)),
+    "lengths": Shardable(
+        _length_counts,
+        lambda c: read_lengths(LengthCounts(histogram=c[0], clusters=c[1], channel=c[2], ends=c[3]), OPTIONS),
+        channel_ends,
+    ),
     "opening": Shardable(
-        lambda r: (count_opening(r, OPTIONS), count_first(r)), lambda c: read_opening(c[0], c[1], True, OPTIONS)
+        lambda r, e: (count_opening(r, OPTIONS), count_first(r)), lambda c: read_opening(c[0], c[1], True, OPTIONS)
     ),
-    "stuck": Shardable(lambda r: (count_stuck(r, FRESH),), lambda c: read_stuck(c[0], OPTIONS)),
-    "siblings": Shardable(lambda r: (count_siblings(r, OPTIONS),), lambda c: read_siblings(c[0], NAMES, OPTIONS)),
-    "accounting": Shardable(lambda r: (count_accounting(r),), lambda c: read_accounting(c[0], (), OPTIONS)),
+    "stuck": Shardable(lambda r, e: (count_stuck(r, FRESH),), lambda c: read_stuck(c[0], OPTIONS)),
+    "siblings": Shardable(lambda r, e: (count_siblings(r, OPTIONS),), lambda c: read_siblings(c[0], NAMES, OPTIONS)),
+    "accounting": Shardable(lambda r, e: (count_accounting(r),), lambda c: read_accounting(c[0], (), OPTIONS)),
 }
 SLOW = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -76,8 +98,9 @@ def test_merging_two_shards_in_either_order_equals_the_whole(archive, name, seed
     audit, whole = SHARDABLE[name], archive(seed)
     # Shards by step, as trainers write them: `caps` and `accounting` speak of steps, whose groups lie in one shard.
     halves = [whole.filter((pl.col("step") % 2 == side) == True).lazy() for side in (0, 1)]  # noqa: E712
-    parts = [audit.count(half) for half in halves]
-    expected = as_json(audit.read(audit.count(whole.lazy())))
+    end = None if audit.ends is None else audit.ends(whole.lazy())
+    parts = [audit.count(half, end) for half in halves]
+    expected = as_json(audit.read(audit.count(whole.lazy(), None)))
     for order in (parts, parts[::-1]):
         merged = tuple(_merged(counts) for counts in zip(*order, strict=True))
         assert as_json(audit.read(merged)) == expected

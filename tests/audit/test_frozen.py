@@ -6,8 +6,11 @@ import polars as pl
 import pytest
 
 from deadheat.audit import AuditOptions, as_json, frozen
-from deadheat.audit.frozen import Reading, entropy_bits
+from deadheat.audit.frozen import entropy_bits
+from deadheat.audit.lag import HeldOut, Reading, read_pair, shortfall
 from deadheat.errors import ConfigError
+from deadheat.stats.intervals import wilson
+from deadheat.stats.shares import change
 
 OPTIONS = AuditOptions(skill="hidden")
 
@@ -59,13 +62,49 @@ def test_ties_with_a_held_out_score_at_the_floor_are_frozen_and_with_a_climb_con
     assert (found["skill"].end.estimate, found["control"].end.estimate) == (pytest.approx(1 / 12), 1.0)
 
 
-def test_where_right_draws_sit_in_live_groups_the_ties_are_not_why():
+def test_where_right_draws_sit_in_live_groups_a_skill_that_lags_is_behind_without_ties():
     live = _cipher().with_columns(
         reward=pl.when((pl.col("purpose") == "train") & (pl.col("sample") == 3)).then(0.0).otherwise(pl.col("reward"))
     )
     assert _channels(live)["skill"].tied.estimate == 0.0
     readings = {name: channel.reading for name, channel in _channels(live).items()}
-    assert readings == {"skill": Reading.NOT_THE_TIES, "control": Reading.LEARNING}
+    assert readings == {"skill": Reading.BEHIND, "control": Reading.LEARNING}
+
+
+def _held(k_0: int, k_1: int, n: int) -> HeldOut:
+    start, end = wilson(k_0, n), wilson(k_1, n)
+    return HeldOut(start=start, end=end, climb=change(start, end, correlation=0.0))
+
+
+def test_0_of_11_to_2_of_11_cannot_say_why_without_a_control_that_shows_more():
+    tied, skill = wilson(95, 100), _held(0, 2, 11)
+    # The control closed 8/45 of its gap, so 18% was to be expected of the skill, and 2 of 11 is 18%.
+    modest = shortfall(skill, _held(4, 12, 49))
+    assert modest.estimate == pytest.approx(8 / 45 - 2 / 11)
+    for control in (None, modest, shortfall(skill, _held(12, 4, 49))):
+        assert read_pair(tied, skill.climb, control) is Reading.CANNOT_SAY
+    # It closed all of it: 100% was to be expected.
+    assert read_pair(tied, skill.climb, shortfall(skill, _held(2, 49, 49))) is Reading.FROZEN
+
+
+def test_a_skill_that_climbs_is_not_frozen_though_its_control_climbs_higher():
+    skill = _held(0, 20, 40)
+    lag = shortfall(skill, _held(2, 49, 49))
+    assert lag.low > 0
+    assert read_pair(wilson(95, 100), skill.climb, lag) is Reading.CONVERGED
+
+
+def test_without_a_control_nothing_is_frozen():
+    alone = _cipher().with_columns(columns=pl.col("columns").str.replace('"slot0_hidden": 0', '"slot0_hidden": 1'))
+    (found,) = frozen(alone.filter(pl.col("purpose") == "train"), OPTIONS).channels
+    assert (found.shortfall, found.reading) == (None, Reading.UNREAD)
+
+
+def test_slots_of_one_string_and_attempts_at_one_problem_are_drawn_together():
+    # 60 groups of one problem, 4 hidden draws each, one right: 60 right draws of 240, and one problem.
+    found = _channels(_cipher().with_columns(problem_id=pl.col("group_id").str.split("/").list.get(0)))["skill"]
+    assert (found.right.n, found.right.num_clusters) == (240, 1)
+    assert found.right.low < 0.05 and found.right.high > 0.75
 
 
 def test_right_draws_that_a_drawing_left_out_are_told_beside_those_it_learned_from():

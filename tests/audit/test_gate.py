@@ -21,10 +21,10 @@ def test_shut_rate_composition_and_T_are_those_of_the_groups(groups):
     assert found.multiplier.se == pytest.approx(math.sqrt(0.25 / 10) / 0.25)
 
 
-def test_json_of_a_share_is_value_low_high_n(groups):
+def test_json_of_a_share_is_value_low_high_n_and_how(groups):
     share = as_json(gate(groups(LIVE, RIGHT), AuditOptions()))["shut_rate"]
-    assert set(share) == {"value", "low", "high", "n"}
-    assert (share["value"], share["n"]) == (0.5, 2)
+    assert set(share) == {"value", "low", "high", "n", "method"}
+    assert (share["value"], share["n"], share["method"]) == (0.5, 2, "Wilson")
 
 
 def test_T_is_without_end_where_every_group_agrees(groups):

@@ -1,5 +1,6 @@
 """Dilution, stuck, drift, re-score, lengths, opening, siblings, accounting, cold odds: numbers worked by hand."""
 
+import json
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from deadheat.audit import (
     AuditOptions,
+    LossDivisor,
     Missing,
     accounting,
     cold,
@@ -20,6 +22,8 @@ from deadheat.audit import (
     siblings,
     stuck,
 )
+from deadheat.audit.dilution import with_divisor
+from deadheat.audit.drift import DriftWord
 from deadheat.audit.siblings import equations
 from deadheat.errors import StatsError
 
@@ -37,7 +41,7 @@ def test_64_groups_of_which_13_tie_take_51_of_64_of_the_step(groups):
 
 def test_a_batch_without_a_live_group_is_a_dead_step(groups):
     found = dilution(groups(LIVE, LIVE, TIED, step=[1, 2, 3]), AuditOptions())
-    assert (found.dead_steps.estimate, found.smallest) == (pytest.approx(1 / 3), 0.0)
+    assert (found.num_dead, found.num_batches, found.smallest) == (1, 3, 0.0)
 
 
 def test_only_training_batches_are_diluted(groups):
@@ -48,6 +52,39 @@ def test_only_training_batches_are_diluted(groups):
 def test_tokens_of_live_groups_are_a_share_of_all_tokens(groups):
     rows = groups(LIVE, TIED, step=1).with_columns(length=pl.Series([10, 20, 30, 40]))
     assert dilution(rows, AuditOptions()).token_frac == 0.3
+
+
+def test_a_loss_is_spoken_of_only_where_its_divisor_is_stated(groups):
+    rows = groups(*[LIVE] * 51, *[TIED] * 13, step=1).with_columns(length=pl.lit(2))
+    silent = dilution(rows, AuditOptions()).sentence
+    assert "justif" not in silent and "state --loss-divisor" in silent
+    said = {divisor: dilution(rows, AuditOptions(loss_divisor=divisor)).sentence for divisor in LossDivisor}
+    whole = "took 79.7% of what live groups justify: the loss is divided by all {} (--loss-divisor)"
+    assert said[LossDivisor.ALL_GROUPS].startswith("the average step " + whole.format("groups"))
+    assert said[LossDivisor.ALL_TOKENS].startswith("all steps together " + whole.format("tokens"))
+    assert said[LossDivisor.LIVE].startswith("no step was diluted: the loss is divided by live groups (--loss-divisor)")
+
+
+@pytest.mark.parametrize(
+    ("arms", "divisor"),
+    [
+        ([("all_groups", "sequence_sum", None)] * 2, LossDivisor.ALL_GROUPS),
+        ([("all_groups", "token_mean", None)], LossDivisor.ALL_TOKENS),
+        ([("signal_groups", "sequence_sum", None)], LossDivisor.LIVE),
+        ([("all_groups", "sequence_sum", None), ("signal_groups", "sequence_sum", None)], None),  # arms differ
+        ([("all_groups", "sequence_sum", "task")], None),  # every part of a batch has its own
+    ],
+)
+def test_a_run_folders_config_states_the_divisor(groups, tmp_path, arms, divisor):
+    named = {
+        f"arm{i}": {"credit": {"denominator": which, "normalise_by": by}, "update": {"loss": loss}}
+        for i, (which, loss, by) in enumerate(arms)
+    }
+    (tmp_path / "resolved.json").write_text(json.dumps({"arms": named}), encoding="utf-8")
+    found = dilution(groups(LIVE, TIED, step=1), AuditOptions())
+    assert with_divisor(found, tmp_path).divisor is divisor
+    asked = dilution(groups(LIVE, TIED, step=1), AuditOptions(loss_divisor=LossDivisor.ALL_TOKENS))
+    assert with_divisor(asked, tmp_path).divisor_from == "--loss-divisor"
 
 
 # Stuck
@@ -114,6 +151,25 @@ def test_a_score_that_climbs_while_answers_improve_is_no_alarm():
     assert not any(r.alarm for r in drift(rows, AuditOptions(noise_floor=0.1, scorer="part:rm")).readings)
 
 
+def test_without_grades_a_drift_cannot_be_told_from_progress():
+    scores = [[0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.7, 0.9]]
+    rows = _evaluated(scores, [[True] * 4] * 2)
+    for ungraded in (rows.drop("correct"), rows.with_columns(correct=pl.lit(None, pl.Boolean))):
+        found = drift(ungraded.drop("reward"), AuditOptions(noise_floor=0.1, scorer="part:rm"))
+        assert {r.word for r in found.readings} == {DriftWord.CANNOT_SAY}
+        assert found.sentence.endswith("n = 4: cannot say, no grades")
+    steady = _evaluated([scores[0]] * 2, [[True] * 4] * 2).drop("correct")
+    found = drift(steady, AuditOptions(noise_floor=0.1, scorer="part:rm"))
+    assert found.sentence.endswith("+0.00 floors no interval: all changes equal, n = 4: cannot say, no grades")
+
+
+def test_a_gain_of_grades_that_did_not_move_has_a_width():
+    # 4 problems, no change: with +1 and −1, √(2/5)·(6/4)/√6 = .3873; t(.975, 5) = 2.5706: 0 ± .9956.
+    rows = _evaluated([[0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.7, 0.9]], [[False, False, True, True]] * 2)
+    found = {r.stratum: r for r in drift(rows, AuditOptions(noise_floor=0.1, scorer="part:rm")).readings}
+    assert found["all"].gain.high == pytest.approx(2.570582 * math.sqrt(0.4) * 1.5 / math.sqrt(6), abs=1e-5)
+
+
 def test_a_control_arm_is_read_the_same_way():
     grades = [[False, False, True, True]] * 2
     rm = _evaluated([[0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.7, 0.9]], grades)
@@ -150,9 +206,48 @@ def test_lengths_by_outcome_and_stop_reason(groups):
     rows = groups([1.0, 0.0, 0.0]).with_columns(length=pl.Series([10, 20, 40]), stop=pl.Series(["stop", "stop", "cap"]))
     found = {(r.outcome, r.stop): r for r in lengths(rows, AuditOptions()).readings}
     assert found["wrong", "any"].mean_tokens.estimate == 30.0
-    # sd of 20 and 40 with n − 1 is 14.142; 1.96·14.142/√2 = 19.6.
-    assert found["wrong", "any"].mean_tokens.high == pytest.approx(30 + 19.59964, abs=1e-4)
+    assert found["wrong", "any"].mean_tokens.note == "no interval: 1 problems, and it wants 6 or more"
     assert (found["wrong", "cap"].median, found["right", "any"].num_rollouts) == (40, 1)
+
+
+def test_the_interval_of_a_mean_length_draws_problems_together(groups):
+    # Six problems of two rollouts each, means 10, 20, …, 60. Without problem c the mean moves by (35 − m)/5:
+    # v = 5/6·Σ ((m − 35)/5)² = 5/6·1750/25 = 58.33; t(.975, 5) = 2.5706: 35 ± 19.63. By rollouts it would be ± 9.86.
+    rows = groups(*[[1.0, 1.0]] * 6).with_columns(
+        length=pl.Series([x for m in range(10, 61, 10) for x in (m - 1, m + 1)])
+    )
+    (found,) = lengths(rows, AuditOptions()).readings
+    half = 2.570582 * math.sqrt(5 / 6 * 1750 / 25)
+    assert (found.mean_tokens.low, found.mean_tokens.high) == (pytest.approx(35 - half), pytest.approx(35 + half))
+    without = lengths(rows.drop("problem_id"), AuditOptions()).readings[0]  # groups stand in
+    assert without.mean_tokens.high == pytest.approx(35 + half)
+    assert without.mean_tokens.method == "mean of rollouts, jackknife over 6 groups"
+
+
+def test_rollouts_without_a_group_keep_the_normal_interval():
+    rows = pl.LazyFrame({"length": [20, 40]})
+    # sd of 20 and 40 with n − 1 is 14.142; 1.96·14.142/√2 = 19.6.
+    assert lengths(rows, AuditOptions()).readings[0].mean_tokens.high == pytest.approx(30 + 19.59964, abs=1e-4)
+
+
+def test_lengths_that_are_all_equal_have_no_interval(groups):
+    rows = groups(*[[0.0, 0.0]] * 8).with_columns(length=pl.lit(6))
+    found = lengths(rows, AuditOptions())
+    assert "wrong 6.0 no interval: all values are equal, n = 16" in found.sentence
+
+
+def test_an_accuracy_change_carries_its_interval_with_problems_paired(groups):
+    # 8 problems at both steps, 2 of 4 right at first and 3 of 4 at last, all parsed. No problem moves otherwise:
+    # ρ = 0 and the change is never surer than t(.975, 7)·√(1/8² + 1/8²) = .418.
+    rewards = [[1.0, 1.0, 0.0, 0.0]] * 8 + [[1.0, 1.0, 1.0, 0.0]] * 8
+    rows = groups(*rewards, step=[1] * 8 + [2] * 8).with_columns(
+        problem_id=pl.format("p{}", pl.col("group_id").str.slice(1).cast(pl.Int64) % 8),
+        length=pl.lit(5),
+        parsed=pl.lit(True),
+    )
+    (shift,) = lengths(rows, AuditOptions()).shifts
+    assert (shift.change.estimate, shift.change.method) == (0.25, "share change, 8 problems in both parts")
+    assert (shift.change.low, shift.change.high) == pytest.approx((0.25 - 0.41804, 0.25 + 0.41804), abs=1e-4)
 
 
 def test_an_accuracy_change_is_split_between_the_channels_rate_and_the_accuracy_inside(groups):

@@ -10,6 +10,7 @@ import pytest
 
 from deadheat.archive import read
 from deadheat.audit import AuditOptions, audit, compare, dilution, gate, rescored, stuck
+from deadheat.stats.shares import UNNAMED
 
 
 def test_humaneval_has_121_mixed_problems_of_164_and_pass_at_1_of_22_1_percent(needs):
@@ -74,6 +75,14 @@ def test_the_run_of_1209_problems_ties_in_49_percent_of_its_groups(needs):
     found = gate(archive.summaries, AuditOptions())
     assert found.shut_rate.n == 64_000
     assert found.shut_rate.estimate == pytest.approx(0.490, abs=5e-4)
+    # 1,209 problems are drawn together: 49.0% [46.9, 51.0] and T ± .04; the groups by themselves say [48.6, 49.4].
+    assert (round(found.shut_rate.low, 3), round(found.shut_rate.high, 3)) == (0.469, 0.510)
+    assert (round(found.multiplier.value, 2), round(found.multiplier.se, 2)) == (1.96, 0.04)
+    alone = gate(archive.summaries.drop("problem_id"), AuditOptions()).shut_rate
+    assert (round(alone.low, 3), round(alone.high, 3), alone.note) == (0.486, 0.494, UNNAMED)
+    (shift,) = found.shifts
+    assert shift.num_problems == (1209, 747, 747)
+    assert [round(x, 2) for x in (shift.change.estimate, shift.change.low, shift.change.high)] == [0.30, 0.17, 0.45]
     # Each epoch's share of tied groups, by counting the means that are 0 or 1.
     history = json.loads(gzip.decompress(needs("training_logs", "oneshot_rlvr_acc_step_500.json.gz").read_bytes()))
     for point in found.curve:
@@ -100,7 +109,7 @@ def test_steps_of_one_tied_group_have_no_loss_but_the_kl_terms(needs, name, tied
 
 def test_a_step_of_one_tied_group_is_a_dead_step(needs):
     found = dilution(read(needs("training_logs", "rasbt_7_5_plus_kl_metrics.csv")).summaries, AuditOptions())
-    assert (found.num_batches, round(500 * found.dead_steps.estimate)) == (500, 464)
+    assert (found.num_batches, found.num_dead) == (500, 464)
 
 
 def test_a_log_of_group_summaries_answers_two_audits_and_says_what_the_others_need(needs):

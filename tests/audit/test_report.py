@@ -55,7 +55,7 @@ def test_the_command_prints_one_page_with_the_gate_first_and_what_is_missing_las
     found = run.invoke(app, ["audit", str(log)])
     assert found.exit_code == 0, found.output
     text = found.stdout
-    assert text.index("groups agree") < text.index("dilution") < text.index("not asked")
+    assert text.index("groups of 8 problems agree") < text.index("dilution") < text.index("not asked")
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -1,6 +1,7 @@
 """Counting shards anywhere and adding them up gives the report of the whole, to the last byte."""
 
 import json
+import pickle
 import re
 import shutil
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ def test_groups_that_files_cut_are_counted_once_and_together(log: Path) -> None:
     tasks = tasks_of(read(log), ["gate"], OPTIONS, num_shards=100)
     assert len(tasks) == 8 + 1
     assert tasks[0].apart.len() == 4
-    rows = [int(SHARDED["gate"].count(_rows(task), OPTIONS)[1].table["groups"].sum()) for task in tasks]
+    rows = [int(SHARDED["gate"].count(_rows(task), OPTIONS, None)[1].table["groups"].sum()) for task in tasks]
     assert (sum(rows), rows[-1]) == (60, 4)
 
 
@@ -121,6 +122,13 @@ def test_split_groups_with_and_without_a_name() -> None:
     shards = [pl.LazyFrame({"group_id": part}, schema={"group_id": pl.String}) for part in ids]
     assert split_groups(shards).to_list() == [None, "b"]
     assert split_groups(shards[:1]).to_list() == []
+
+
+def test_what_a_shard_is_told_of_the_course_survives_the_way_to_a_worker(log: Path) -> None:
+    (task, *_) = tasks_of(read(log), ["gate", "lengths"], OPTIONS, num_shards=100)
+    assert set(task.ends) == {"gate", "lengths"}
+    sent = pickle.loads(pickle.dumps(task.ends))
+    assert {name: str(end) for name, end in sent.items()} == {name: str(end) for name, end in task.ends.items()}
 
 
 def test_a_worker_that_cannot_see_a_file_says_which_and_what_to_do(log: Path) -> None:

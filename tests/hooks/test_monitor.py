@@ -114,6 +114,31 @@ def test_batches_of_one_step_add_up_and_a_window_forgets_old_steps():
     assert seen.dead_steps.estimate == 0
 
 
+def test_groups_of_one_prompt_are_drawn_together_over_the_window():
+    # 10 prompts at 4 steps; 5 always agree and 5 never do: 10 observations and not 40. By hand in test_problems.py.
+    monitor, unnamed = quiet(), quiet()
+    rewards, prompts = [[1, 0]] * 5 + [[0, 0]] * 5, [f"problem {i}" for i in range(10)]
+    for step in range(1, 5):
+        texts = [["a", "a"]] * 10
+        monitor.record(GroupBatch(step=step, rewards=rewards, prompts=prompts, completions=texts))
+        unnamed.record(GroupBatch(step=step, rewards=rewards))
+    seen = monitor.reading()
+    assert (seen.shut_rate.n, seen.shut_rate.num_clusters, seen.clones.num_clusters) == (40, 10, 10)
+    assert seen.shut_rate.method == "Wilson at 9 effective groups, jackknife over 10 problems"
+    assert "of 40 groups of 10 problems agree over 4 steps" in seen.sentence
+    alone = unnamed.reading().shut_rate
+    assert (alone.method, alone.note) == ("Wilson", "no problem is named: groups are read as independent")
+    assert seen.shut_rate.high - seen.shut_rate.low > 1.8 * (alone.high - alone.low)
+
+
+def test_what_no_logger_asks_for_does_not_pile_up():
+    monitor = quiet(window=2)
+    for step in range(1, 20):
+        monitor.record(GroupBatch(step=step, rewards=FOUR))
+    assert monitor._fresh.by_group == ()
+    assert sum(len(step.by_group) for step in monitor._steps) == 2 * 4
+
+
 def test_metrics_hold_the_window_and_what_came_since_they_were_last_asked():
     monitor = quiet()
     assert monitor.metrics() == {}

@@ -84,13 +84,15 @@ def test_columns_that_were_not_given_are_absent(tmp_path):
         st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), min_size=2, max_size=4), min_size=1, max_size=4),
         min_size=1,
         max_size=3,
-    )
+    ),
+    st.booleans(),
 )
-def test_the_audits_of_the_archive_say_what_the_monitor_said(tmp_path_factory, steps):
+def test_the_audits_of_the_archive_say_what_the_monitor_said(tmp_path_factory, steps, unnamed):
     folder = tmp_path_factory.mktemp("groups")
+    prompts = ["one", "two", "three", "four"]
     texts = [[[str(reward) for reward in group] for group in rewards] for rewards in steps]
     batches = [
-        GroupBatch(step=step, rewards=rewards, completions=said)
+        GroupBatch(step=step, rewards=rewards, completions=said, prompts=None if unnamed else prompts[: len(rewards)])
         for step, (rewards, said) in enumerate(zip(steps, texts, strict=True), start=1)
     ]
     live = watched(folder, batches)
@@ -100,7 +102,8 @@ def test_the_audits_of_the_archive_say_what_the_monitor_said(tmp_path_factory, s
         assert getattr(audited, name) == getattr(live, name)
     assert audited.multiplier == live.multiplier
     assert dilution(rows, options).mean == pytest.approx(live.dilution)
-    assert dilution(rows, options).dead_steps == live.dead_steps
+    found = dilution(rows, options)
+    assert (found.num_dead / found.num_batches, found.num_batches) == (live.dead_steps.estimate, live.dead_steps.n)
     assert clones(rows, options).rollouts == live.clones
     assert clones(rows, options).whole_groups == live.whole_clones
 

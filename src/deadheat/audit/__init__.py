@@ -14,7 +14,7 @@ from deadheat.audit.gate import Gate, gate
 from deadheat.audit.lengths import Lengths, lengths
 from deadheat.audit.opening import Opening, opening
 from deadheat.audit.questions import AUDITS, Audit, AuditReport, audit
-from deadheat.audit.records import AuditOptions, AuditRecord, Missing, as_json
+from deadheat.audit.records import AuditOptions, AuditRecord, LossDivisor, Missing, as_json
 from deadheat.audit.rescored import Rescored, rescored
 from deadheat.audit.shards import SHARDED, audit_on
 from deadheat.audit.siblings import Siblings, siblings
@@ -40,6 +40,7 @@ __all__ = [
     "FrozenSkill",
     "Gate",
     "Lengths",
+    "LossDivisor",
     "Missing",
     "Opening",
     "Rescored",

@@ -1,7 +1,8 @@
 """Audit 7, clones: rollouts of a group that are token-identical, and one address of randomness under two prompts.
 
 A group whose members share a seed is one draw written down G times: it ties, and looks like certainty. Short answers
-repeat by chance, so whole groups of clones say more than pairs. Rollouts are compared by their token ids, by their text
+repeat by chance, so whole groups of clones say more than pairs. Problems are drawn together in every interval, groups
+where the log names no problem: copies come by the group. Rollouts are compared by their token ids, by their text
 where there are no ids (several token sequences can spell one text; the record says which it was).
 
 Branched runs copy on purpose: rows whose category names a terminal leaf, an absorbing leaf or a rescued winner are not
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
-from deadheat.audit.table import SIZE, columns_of, group_table
+from deadheat.audit.problems import COPIES, noted, share_over
+from deadheat.audit.records import AuditOptions, AuditRecord, share_of
+from deadheat.audit.table import PROBLEM, SIZE, columns_of, group_table
 from deadheat.stats.intervals import Interval
+from deadheat.stats.shares import UNNAMED
 
 EXEMPT = ("terminal", "absorbing", "terminal_duplicate", "rescued", "winner_duplicate")  # categories that copy
 _DISTINCT = "distinct"
@@ -65,7 +68,7 @@ def distinct_members(names: "list[str]") -> pl.Expr:
 
 
 def count_clones(rows: pl.LazyFrame) -> Counts:
-    """Groups, rollouts and copies, by group size; rollouts left out under no size."""
+    """Groups, rollouts and copies, by group size and problem; rollouts left out under no size."""
     names = columns_of(rows)
     exempt = pl.col("category").is_in(EXEMPT).fill_null(False) if "category" in names else None
     kept = rows if exempt is None else rows.filter(~exempt)
@@ -82,9 +85,12 @@ def count_clones(rows: pl.LazyFrame) -> Counts:
 def count_clones_groups(groups: pl.LazyFrame) -> Counts:
     """The same from the group table."""
     size, distinct = pl.col(SIZE).cast(pl.Int64), pl.col(_DISTINCT)
+    # Without problems a group is its own cluster: one row for all groups of equal size and equally many rollouts.
+    keys = ["size", PROBLEM] if PROBLEM in columns_of(groups) else ["size", _DISTINCT]
     sums = (
         groups.filter(pl.col(SIZE) > 1)
-        .group_by(size.alias("size"))
+        .with_columns(size.alias("size"))
+        .group_by(keys)
         .agg(
             pl.len().cast(pl.Int64).alias("groups"),
             size.sum().alias("rollouts"),
@@ -94,23 +100,37 @@ def count_clones_groups(groups: pl.LazyFrame) -> Counts:
             pl.lit(0, pl.Int64).alias("exempt"),
         )
     )
-    return counted(sums.collect(engine="streaming"), ["size"])
+    return counted(sums.collect(engine="streaming"), keys)
 
 
 def read_clones(
     counts: Counts, compared: str, options: AuditOptions, *, shared_keys: int | None, num_keys: int | None
 ) -> Clones:
     """The record of merged counts."""
-    groups = counts.total("groups")
+    table, named = counts.table, PROBLEM in counts.keys
+    clusters = table if named else _lone_groups(table)
+
+    def part(count: str, size: str) -> Interval | None:
+        name = "problems" if named else "groups"
+        found = share_over(clusters, count, size, name=name, level=options.level)
+        return found if found is None or named else noted(found, UNNAMED)
+
     return Clones(
         compared=compared,
-        rollouts=share(counts.total("copies"), counts.total("rollouts"), level=options.level),
-        groups=share(counts.total("with_copy"), groups, level=options.level),
-        whole_groups=share(counts.total("whole"), groups, level=options.level),
+        rollouts=part("copies", "rollouts"),
+        groups=part("with_copy", "groups"),
+        whole_groups=part("whole", "groups"),
         num_shared_keys=shared_keys,
         num_keys=num_keys,
         num_exempt=counts.total("exempt"),
     )
+
+
+def _lone_groups(table: pl.DataFrame) -> pl.DataFrame:
+    """Groups of equal size and equally many rollouts as so many equal clusters."""
+    each = [(pl.col(name) // pl.col("groups")).alias(name) for name in ("rollouts", "copies", "with_copy", "whole")]
+    lone = table.filter(pl.col("groups") > 0)
+    return lone.select(*each, pl.col("groups").alias(COPIES)).with_columns(groups=pl.lit(1, pl.Int64))
 
 
 def shared_keys(rows: pl.LazyFrame, names: "list[str]") -> tuple[int | None, int | None]:

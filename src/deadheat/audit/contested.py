@@ -2,7 +2,8 @@
 
 The model may be wrong together, the reference may be wrong or ambiguous, or the grader may have failed; a second
 verifier (math-verify) finds only the last. Half a group is easier to reach as a policy converges, so the rate rises
-with training by itself. The source's run: 1.8% over its first ten checkpoints, 11.1% over its last ten.
+with training by itself. Problems are drawn together in every interval, and the change over the steps pairs them. The
+source's run: 1.8% over its first ten checkpoints, 11.1% over its last ten.
 """
 
 from collections.abc import Mapping
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, Cell, share, share_of
-from deadheat.audit.table import GROUP, columns_of
-from deadheat.stats.intervals import Interval
+from deadheat.audit.problems import change_text, parts_by_problem, share_over, unnamed_share
+from deadheat.audit.records import AuditOptions, AuditRecord, Cell, share_of
+from deadheat.audit.table import GROUP, PROBLEM, columns_of, problem_hash
+from deadheat.stats.intervals import Interval, wilson
+from deadheat.stats.shares import Clusters, clustered_share
 
 _MOST_CASES = 200  # kept for reading, most agreed first
 
@@ -23,6 +26,7 @@ class ContestedCase:
     """One contested group."""
 
     group_id: str
+    problem_id: str  # "" where the source names none
     answer: str  # what at least half of the group says
     reference: str  # what it is graded against; "" where the source keeps none
     num_agree: int
@@ -37,6 +41,7 @@ class Contested(AuditRecord):
     rate: Interval | None  # of groups with two rollouts or more and a grade
     by_source: tuple[Cell, ...]  # by who wrote the reference; empty: not known
     by_step: tuple[Cell, ...]  # first and last tenth of the steps; empty: no steps
+    change: Interval | None  # of the rate, from the first of those to the last; None: no steps
     verifier_misses: Interval | None  # contested answers that the second verifier finds right; None: it was not asked
     cases: tuple[ContestedCase, ...]
 
@@ -48,6 +53,8 @@ class Contested(AuditRecord):
         found = f"{share_of(self.rate, 'groups')} agree on an answer that is graded wrong"
         if self.verifier_misses is not None:
             found += f"; a second verifier finds {share_of(self.verifier_misses, 'answers')} right"
+        if self.change is not None:
+            found += f"; {change_text(self.change)} from {' to '.join(cell.where['steps'] for cell in self.by_step)}"
         return found
 
 
@@ -68,6 +75,7 @@ def contested_groups(rows: pl.LazyFrame, options: AuditOptions) -> pl.LazyFrame:
         pl.len().cast(pl.Int64).alias("size"),
         pl.col("step").first() if "step" in names else pl.lit(None, pl.Int64).alias("step"),
         source.first().alias("source"),
+        *([problem_hash(names).first()] if "problem_id" in names else []),
     )
     answers = (
         graded.drop_nulls("answer")
@@ -91,23 +99,27 @@ def _source(names: list[str], options: AuditOptions) -> pl.Expr:
 
 
 def count_contested(groups: pl.LazyFrame) -> Counts:
-    """Groups and contested ones by step and source."""
-    table = groups.group_by("step", "source").agg(
-        pl.len().cast(pl.Int64).alias("groups"), pl.col("contested").cast(pl.Int64).sum()
-    )
-    return counted(table.collect(engine="streaming"), ["step", "source"])
+    """Groups and contested ones by step, source and problem."""
+    keys = ["step", "source", *(name for name in (PROBLEM,) if name in columns_of(groups))]
+    table = groups.group_by(keys).agg(pl.len().cast(pl.Int64).alias("groups"), pl.col("contested").cast(pl.Int64).sum())
+    return counted(table.collect(engine="streaming"), keys)
 
 
 def _cases(rows: pl.LazyFrame, groups: pl.LazyFrame, options: AuditOptions) -> list[ContestedCase]:
     names = columns_of(rows)
     chosen = groups.filter("contested").select(GROUP, "size")
-    reference = pl.col("reference").first() if "reference" in names else pl.lit("").alias("reference")
+    told = [(pl.col(name) if name in names else pl.lit("").alias(name)) for name in ("reference", "problem_id")]
     answers = (
         rows.with_columns(pl.col("group_id").hash().alias(GROUP), pl.col("correct").cast(pl.Boolean))
         .join(chosen, on=GROUP, how="inner")
         .drop_nulls(["answer", "correct"])
         .group_by("group_id", pl.col("answer").str.strip_chars().alias("answer"))
-        .agg(pl.len().cast(pl.Int64).alias("agree"), pl.col("correct").any(), pl.col("size").first(), reference)
+        .agg(
+            pl.len().cast(pl.Int64).alias("agree"),
+            pl.col("correct").any(),
+            pl.col("size").first(),
+            *(text.first() for text in told),
+        )
         .filter(~pl.col("correct") & (2 * pl.col("agree") >= pl.col("size")))
         .sort(["agree", "group_id", "answer"], descending=[True, False, False])
     )
@@ -122,6 +134,7 @@ def _case(row: Mapping[str, object], options: AuditOptions) -> ContestedCase:
         said = "could not say" if verdict is None else "right" if verdict else "wrong"
     return ContestedCase(
         group_id=str(row["group_id"]),
+        problem_id=str(row["problem_id"] or ""),
         answer=answer,
         reference=reference,
         num_agree=int(str(row["agree"])),
@@ -132,30 +145,49 @@ def _case(row: Mapping[str, object], options: AuditOptions) -> ContestedCase:
 
 def read_contested(counts: Counts, cases: "list[ContestedCase]", options: AuditOptions) -> Contested:
     """The record of merged counts and of the cases found."""
-    level = options.level
-    asked = [case for case in cases if case.second_verifier in ("right", "wrong")]
-    by_source = counts.rolled_up(["source"]).drop_nulls("source")
+    table, level = counts.table, options.level
+    by_source = table.drop_nulls("source").partition_by("source", as_dict=True)
+    ends = _ends(table)
+    cells = tuple(
+        Cell(where={"steps": f"{end['step'].min()!s} to {end['step'].max()!s}"}, share=_share(end, level))
+        for end in ends
+    )
     return Contested(
-        rate=share(counts.total("contested"), counts.total("groups"), level=level),
+        rate=_share(table, level),
         by_source=tuple(
-            Cell(where={"source": row["source"]}, share=share(row["contested"], row["groups"], level=level))
-            for row in by_source.iter_rows(named=True)
+            Cell(where={"source": source}, share=_share(own, level)) for (source,), own in sorted(by_source.items())
         ),
-        by_step=_ends(counts.rolled_up(["step"]).drop_nulls("step"), level),
-        verifier_misses=share(sum(c.second_verifier == "right" for c in asked), len(asked), level=level),
+        by_step=cells,
+        change=parts_by_problem(ends, "contested", "groups").change(level=level) if ends else None,
+        verifier_misses=_misses(cases, level),
         cases=tuple(cases[:_MOST_CASES]),
     )
 
 
-def _ends(by_step: pl.DataFrame, level: float) -> tuple[Cell, ...]:
-    if by_step.height < 2:
+def _share(table: pl.DataFrame, level: float) -> Interval | None:
+    if PROBLEM in table.columns:
+        return share_over(table, "contested", "groups", level=level)
+    return unnamed_share(int(table["contested"].sum()), int(table["groups"].sum()), level=level)
+
+
+def _misses(cases: "list[ContestedCase]", level: float) -> Interval | None:
+    """Answers that the second verifier finds right, those of one problem together."""
+    asked = [case for case in cases if case.second_verifier in ("right", "wrong")]
+    if not asked:
+        return None
+    if not all(case.problem_id for case in asked):
+        return wilson(sum(case.second_verifier == "right" for case in asked), len(asked), level)
+    by_problem: dict[str, list[bool]] = {}
+    for case in asked:
+        by_problem.setdefault(case.problem_id, []).append(case.second_verifier == "right")
+    clusters = Clusters.of([len(found) for found in by_problem.values()])
+    return clustered_share([sum(found) for found in by_problem.values()], clusters, level=level, unit="answers")
+
+
+def _ends(table: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
+    """The first and the last tenth of the steps; empty: fewer than two."""
+    steps = table["step"].drop_nulls().unique().sort()
+    if steps.len() < 2:
         return ()
-    tenth = max(1, by_step.height // 10)
-    ends = (by_step.head(tenth), by_step.tail(tenth))
-    return tuple(
-        Cell(
-            where={"steps": f"{end['step'][0]} to {end['step'][-1]}"},
-            share=share(end["contested"].sum(), end["groups"].sum(), level=level),
-        )
-        for end in ends
-    )
+    tenth = max(1, steps.len() // 10)
+    return tuple(table.filter(pl.col("step").is_in(end.implode())) for end in (steps.head(tenth), steps.tail(tenth)))

@@ -6,6 +6,7 @@ It knows dataclasses, intervals and T, not audits, so that a new audit is drawn 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from math import isinf
 
 from deadheat.reports.formats import MINUS, format_count
 from deadheat.reports.page import Align, Block, Cell, Column, KeyValues, Page, Section, Table, Tone, render_page
@@ -98,6 +99,8 @@ def interval_text(interval: Interval) -> str:
     else:
         scale, unit, digits = 1.0, "", 2
     low, middle, high = (f"{scale * x:.{digits}f}" for x in (interval.low, interval.estimate, interval.high))
+    if isinf(interval.low) and isinf(interval.high):
+        return f"{middle}{unit} ({interval.note or 'no interval'}), n = {interval.n:,}".replace("-", MINUS)
     return f"{middle}{unit} [{low}, {high}], n = {interval.n:,}".replace("-", MINUS)
 
 

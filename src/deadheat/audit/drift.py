@@ -1,22 +1,36 @@
 """Audit 9, the drift alarm: does a frozen scorer's score of the policy's own greedy answers climb while nothing improves.
 
     drift    mean over fixed problems of score(step) − score(step 0), in units of the scorer's noise floor; Student's t
-    gain     the same of an independent read (the checker's grade), in percentage points
+    gain     the same of an independent read (the checker's grade): a share of problems, its interval with two more
+             problems, +1 and −1, so that it is never of width zero (Bonett and Price 2012)
     strata   problems wrong at both ends, problems right at both ends
-    alarm    the drift's interval lies above one floor, and the gain's does not lie above 0
+    alarm    the drift's interval lies above one floor, and the gain's does not lie above 0; without grades of every
+             problem, or where all changes of the score are equal, the audit cannot say
 
 A score that climbs on answers that stay wrong, and on answers that stay right, is inflation. An arm trained without the
 scorer is read the same way as a control. The same text scored twice is the wobble check, not this one; a scorer may be
 blind to the drift it causes, so silence proves nothing.
 """
 
+import math
 from dataclasses import dataclass
+from enum import StrEnum
 
+import numpy as np
 import polars as pl
 
 from deadheat.audit.records import AuditOptions, AuditRecord, Missing
 from deadheat.audit.table import columns_of, main_score, number
-from deadheat.stats.intervals import Interval, mean_score
+from deadheat.stats.distributions import t_quantile
+from deadheat.stats.intervals import Interval
+
+
+class DriftWord(StrEnum):
+    """What the scorer's drift says."""
+
+    ALARM = "ALARM"  # the score climbs by more than its floor, and grades are not seen to improve
+    NO_ALARM = "no alarm"  # the score does not, or the grades improve
+    CANNOT_SAY = "cannot say"  # there are no grades to hold it against, or no interval of the drift
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +41,14 @@ class DriftReading:
     stratum: str  # all, wrong at both ends, right at both ends
     step: int
     drift: Interval | None  # in floors; None: fewer than two problems
-    gain: Interval | None  # independent read; None: no grades
-    alarm: bool
+    gain: Interval | None  # independent read; None: no grades, or fewer than two problems
+    word: DriftWord
     num_problems: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the word is the alarm."""
+        return self.word is DriftWord.ALARM
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +71,11 @@ class Drift(AuditRecord):
             assert reading.drift is not None
             d = reading.drift
             mark = " (control)" if reading.arm == self.control_arm else ""
-            word = "ALARM" if reading.alarm else "no alarm"
+            bounds = d.note or f"[{d.low:+.2f}, {d.high:+.2f}]"
+            why = ", no grades" if reading.word is DriftWord.CANNOT_SAY and reading.gain is None else ""
             parts.append(
-                f"{reading.arm or 'policy'}{mark}: {d.estimate:+.2f} floors [{d.low:+.2f}, {d.high:+.2f}], n = {d.n:,}: "
-                f"{word}"
+                f"{reading.arm or 'policy'}{mark}: {d.estimate:+.2f} floors {bounds}, n = {d.n:,}: "
+                f"{reading.word.value}{why}"
             )
         return f"drift of {self.scorer} from the first step: " + "; ".join(parts)
 
@@ -120,31 +140,42 @@ def _arm(arm: str, own: pl.DataFrame, floor: float, level: float) -> list[DriftR
 
 def _reading(arm: str, stratum: str, step: int, at: pl.DataFrame, floor: float, level: float) -> DriftReading:
     ids = at["problem_id"].to_list()  # a problem read under several seeds is one problem
-    moved = _mean(((at["score"] - at["score_0"]) / floor).to_list(), ids, level)
+    moved = mean_change(((at["score"] - at["score_0"]) / floor).to_list(), ids, level, grades=False)
     gains = (at["right"] - at["right_0"]).drop_nulls()
-    gain = None if gains.len() < at.height else _mean(gains.to_list(), ids, level)
-    climbs = moved is not None and moved.low > 1
+    gain = None if gains.len() < at.height else mean_change(gains.to_list(), ids, level, grades=True)
     return DriftReading(
         arm=arm,
         stratum=stratum,
         step=step,
         drift=moved,
         gain=gain,
-        alarm=climbs and gain is not None and gain.low <= 0,
+        word=read_drift(moved, gain),
         num_problems=len(set(ids)),
     )
 
 
-def _mean(values: list[float], ids: list[str], level: float) -> Interval | None:
-    if len(set(ids)) < 2:
+def read_drift(moved: Interval | None, gain: Interval | None) -> DriftWord:
+    """The word for a drift in floors and a gain in grades."""
+    if moved is None or gain is None or math.isinf(moved.high):
+        return DriftWord.CANNOT_SAY
+    return DriftWord.ALARM if moved.low > 1 and gain.low <= 0 else DriftWord.NO_ALARM
+
+
+def mean_change(values: list[float], ids: list[str], level: float, *, grades: bool) -> Interval | None:
+    """Mean change over problems, a problem's own seeds averaged first; Student's t."""
+    by_problem: dict[str, list[float]] = {}
+    for value, problem in zip(values, ids, strict=True):
+        by_problem.setdefault(problem, []).append(value)
+    d_N, num = np.array([np.mean(found) for found in by_problem.values()]), len(by_problem)
+    if num < 2:
         return None
-    if len(set(values)) == 1:
-        return Interval(
-            estimate=values[0], low=values[0], high=values[0], level=level, n=len(set(ids)), left_out=0,
-            method="mean of equal changes", note="all changes equal: zero width",
-        )  # fmt: skip
-    shifted = mean_score([value + 2.5 for value in values], item_ids=ids, level=level).interval  # never read as 0/1
+    counted_N = np.append(d_N, (1.0, -1.0)) if grades else d_N
+    scale = counted_N.size / num  # 1, or (N + 2)/N: the spread of N + 2 is centred on the mean of N
+    se = scale * float(counted_N.std(ddof=1)) / math.sqrt(counted_N.size)
+    half = t_quantile((1 + level) / 2, counted_N.size - 1) * se if np.ptp(counted_N) > 0 else math.inf
+    mean = float(d_N.mean())
     return Interval(
-        estimate=shifted.estimate - 2.5, low=shifted.low - 2.5, high=shifted.high - 2.5, level=level, n=shifted.n,
-        left_out=shifted.left_out, method="Student's t",
+        estimate=mean, low=mean - half, high=mean + half, level=level, n=num, left_out=0,
+        method="Student's t with +1 and −1" if grades else "Student's t",
+        note="" if math.isfinite(half) else "no interval: all changes equal",
     )  # fmt: skip

@@ -5,20 +5,27 @@
     fitted       E[p^G + (1−p)^G] under a beta distribution of p, fitted to (k, n) by maximum likelihood:
                  [B(a+G, b) + B(a, b+G)] / B(a, b); the only one there is where n = G
 
-Attempts must be independent given the problem; siblings of a branched run are not.
+Attempts must be independent given the problem; siblings of a branched run are not. Where one problem stands in several
+groups the interval of an exact rate draws problems together: each problem's sum of rates is kept in units of 2⁻⁴⁰, so
+that it adds up over shards to the last digit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isinf
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, gammaln
 
+from deadheat.audit.problems import alike, clusters_of, column
 from deadheat.stats.intervals import Interval, mean_score
+from deadheat.stats.shares import clustered_average
 
 Array = NDArray[np.float64]
+_UNIT = 2.0**40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +35,7 @@ class ExpectedGate:
     group_size: int
     method: str  # exact resampling, or beta-binomial fit
     rate: float  # expected share of tied groups
-    interval: Interval | None  # over problems; None: a fit, whose rate has none
+    interval: Interval | None  # over problems; None: a fit, fewer than 6 repeated problems, or rates that do not vary
     plug_in: float  # pⁿ + (1−p)ⁿ at each problem's own share
     n: int  # problems it rests on
 
@@ -85,6 +92,37 @@ def _exact(right_H: Array, draws_H: Array, problems_H: NDArray[np.int64], size: 
         plug_in=float(plug_in),
         n=rates.size,
     )
+
+
+def expected_sums(group_sizes: Sequence[int], expects: pl.Expr) -> list[pl.Expr]:
+    """Sums over groups of the exact rate at each size, and how many groups have one, for `right` of `graded`."""
+    found = []
+    for size in group_sizes:
+        more = expects & (pl.col("graded") > size)
+        rate = _agree(pl.col("right"), size) + _agree(pl.col("graded") - pl.col("right"), size)
+        units = (pl.when(more).then(rate).otherwise(0.0) * _UNIT).round().cast(pl.Int64)
+        found += [units.sum().alias(f"expected{size}"), more.cast(pl.Int32).sum().alias(f"expected{size}.n")]
+    return found
+
+
+def _agree(count: pl.Expr, size: int) -> pl.Expr:
+    """C(count, G)/C(n, G) as a product of G ratios."""
+    ratios = [(count - i).clip(lower_bound=0).cast(pl.Float64) / (pl.col("graded") - i) for i in range(size)]
+    return pl.fold(pl.lit(1.0), lambda product, ratio: product * ratio, ratios)
+
+
+def clustered_gate(found: ExpectedGate, problems: pl.DataFrame, *, level: float) -> ExpectedGate:
+    """The same rate with an interval that draws problems together, where one stands in several groups."""
+    rate, size = f"expected{found.group_size}", f"expected{found.group_size}.n"
+    if found.interval is None or size not in problems.columns:
+        return found
+    table = alike(problems, size, [rate])
+    clusters = clusters_of(table, size)
+    if clusters.single:
+        return found
+    interval = clustered_average(column(table, rate) / _UNIT, clusters, level=level, what="share of ties expected")
+    bounded = replace(interval, low=max(interval.low, 0.0), high=min(interval.high, 1.0))
+    return replace(found, interval=None if isinf(interval.high) else bounded)
 
 
 def _fitted(

@@ -6,38 +6,28 @@
                   (3.06 bits → 12%, 1.76 bits → 30%)
     structural    1/(number of mappings of the skill): what guessing among the unspoken ones gives
 
-The reading is a pair, never the share alone. Ties and a held-out score that climbed are convergence; ties and a score
-that never left its start are the reason it never left. The tied share is of training draws that were learned from
-(a drawing that goes on until groups differ has none by construction: read how many right draws it left), the score of
-held-out ones. Slots, mappings and strings are counted apart: a plateau of plain strings hides a mapping that never moved.
+The reading is a pair, never the share alone: ties beside what the held-out score did (`lag.py`). The tied
+share is of training draws that were learned from (a drawing that goes on until groups differ has none by construction:
+read how many right draws it left), the score of held-out ones. Problems are drawn together in every interval, since slots
+of a string and attempts at a problem are not independent. Slots, mappings and strings are counted apart: a plateau of
+plain strings hides a mapping that never moved.
 """
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 
 import polars as pl
 
 from deadheat.audit.counts import Counts, counted
-from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
+from deadheat.audit.lag import HeldOut, Reading, held_out, read_pair, shortfall, shortfall_text
+from deadheat.audit.problems import change_text, share_over
+from deadheat.audit.records import AuditOptions, AuditRecord, share_of
 from deadheat.audit.skills import Skill, find_skill
-from deadheat.audit.table import GROUP, SIZE, columns_of, group_table, is_tied, main_score
+from deadheat.audit.table import GROUP, PROBLEM, SIZE, columns_of, group_table, is_tied, main_score, problem_hash
 from deadheat.reports.formats import format_share
 from deadheat.stats.intervals import Interval
 
 WINDOW_STEPS = 25
-_TIES_ARE_NORMAL = 0.5  # of the right draws
-
-
-class Reading(StrEnum):
-    """What the pair says."""
-
-    CONVERGED = "converged"  # ties, and the held-out score climbed: nothing left to fix
-    FROZEN = "frozen"  # ties, and the held-out score never left its start: the ties are why
-    LEARNING = "learning"  # most right draws sit in live groups, and the held-out score climbed
-    NOT_THE_TIES = "ties are not why"  # most right draws sit in live groups, and the held-out score did not climb
-    UNCLEAR = "unclear"  # ties, and the held-out score moved less than its intervals can tell
-    UNREAD = "unread"  # no held-out score at two steps to read beside the ties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +43,8 @@ class Channel:
     not_kept: Interval | None  # of all right draws of training, those not learned from; None: every draw was
     start: Interval | None  # held-out share right at the first evaluation
     end: Interval | None  # at the last
+    climb: Interval | None  # end − start, problems paired
+    shortfall: Interval | None  # below what the control's growth would give; None: the control itself, or no growth
     reading: Reading
     entropy_first_bits: float | None  # of the symbols drawn in the first 25 steps; None: symbols are not known
     entropy_last_bits: float | None
@@ -107,8 +99,11 @@ class FrozenSkill(AuditRecord):
             held = (
                 ""
                 if c.start is None or c.end is None
-                else f", held out {format_share(c.start.estimate)} → {format_share(c.end.estimate)} (n = {c.end.n:,})"
+                else f", held out {format_share(c.start.estimate)} → {format_share(c.end.estimate)} (n = {c.end.n:,}"
+                f"{'' if c.climb is None else ', ' + change_text(c.climb)})"
             )
+            if c.shortfall is not None:
+                held += f", {shortfall_text(c.shortfall)}"
             parts.append(f"{(c.arm + ' ' if c.arm else '')}{c.channel}: {ties}{held}: {c.reading.value}")
         return f"{self.skill}: " + "; ".join(parts) if parts else f"{self.skill}: no draw exercises it"
 
@@ -128,19 +123,41 @@ def frozen(rows: pl.LazyFrame, options: AuditOptions) -> FrozenSkill:
 
 
 def count_draws(rows: pl.LazyFrame, skill: Skill) -> Counts:
-    """Draws by arm, purpose, step, channel and mapping: scored, right, right in a tied group."""
+    """Draws by arm, purpose, part of the course, channel, mapping and problem: scored, right, right in a tied group."""
     names = columns_of(rows)
     column = main_score(names)
     ties = group_table(rows, scores=[column], places=[]).select(GROUP, tied=is_tied(column) | (pl.col(SIZE) < 2))
-    draws = _placed(skill.draws).with_columns(pl.col("group_id").hash().alias(GROUP)).join(ties, on=GROUP, how="left")
+    placed = _placed(skill.draws)
+    draws = placed.with_columns(
+        pl.col("group_id").hash().alias(GROUP),
+        _when(placed).alias("when"),
+        problem_hash(names) if "problem_id" in names else pl.col("group_id").hash().alias(PROBLEM),
+    ).join(ties, on=GROUP, how="left")
     right = pl.col("right").fill_null(False)
-    keys = ["arm", "purpose", "step", "in_skill", "mapping"]
+    keys = ["arm", "purpose", "when", "in_skill", "mapping", PROBLEM]
     table = draws.group_by(keys).agg(
         pl.col("right").count().cast(pl.Int64).alias("draws"),
         right.cast(pl.Int64).sum().alias("right"),
         (right & pl.col("tied")).cast(pl.Int64).sum().alias("right_tied"),
     )
     return counted(table.collect(engine="streaming"), keys)
+
+
+def _when(placed: pl.LazyFrame) -> pl.Expr:
+    """The part of its arm's course a draw stands at: `last` of training; `start` and `end` of evaluations."""
+    steps = placed.select("arm", "purpose", "step").unique().drop_nulls().collect(engine="streaming")
+    parts = [pl.lit(None, pl.String)]
+    for (arm, purpose), own in steps.partition_by(["arm", "purpose"], as_dict=True).items():
+        here = (pl.col("arm") == arm) & (pl.col("purpose") == purpose)
+        first, last = own["step"].min(), own["step"].max()
+        if purpose == "train":
+            parts.append(pl.when(here & (pl.col("step") > pl.lit(last) - WINDOW_STEPS)).then(pl.lit("last")))
+        elif purpose == "eval" and first != last:
+            parts += [
+                pl.when(here & (pl.col("step") == step)).then(pl.lit(name))
+                for step, name in ((first, "start"), (last, "end"))
+            ]
+    return pl.coalesce(*parts[::-1])
 
 
 def count_symbols(skill: Skill) -> Counts:
@@ -153,15 +170,18 @@ def count_symbols(skill: Skill) -> Counts:
 
 
 def count_strings(skill: Skill) -> Counts:
-    """Whole rollouts by arm, purpose, step and whether any of their slots is of the skill."""
+    """Whole rollouts by arm, purpose, part of the course, problem and whether any of their slots is of the skill."""
     names = columns_of(skill.draws)
-    keys = ["arm", "purpose", "step", "in_skill"]
+    keys = ["arm", "purpose", "when", "in_skill", PROBLEM]
     if skill.how != "slots" or "correct" not in names:
-        return counted(pl.DataFrame(schema=dict.fromkeys(keys, pl.String) | {"n": pl.Int64, "right": pl.Int64}), keys)
+        schema = dict.fromkeys(keys, pl.String) | {"n": pl.Int64, "right": pl.Int64}
+        return counted(pl.DataFrame(schema=schema), keys)
+    placed = _placed(skill.draws)
+    own = problem_hash(names) if "problem_id" in names else pl.col("group_id").hash().alias(PROBLEM)
     rollout = [name for name in ("group_id", "sample") if name in names]
     whole = (
-        _placed(skill.draws)
-        .group_by("arm", "purpose", "step", *rollout)
+        placed.with_columns(_when(placed).alias("when"), own)
+        .group_by("arm", "purpose", "when", PROBLEM, "step", *rollout)
         .agg(pl.col("in_skill").any(), pl.col("correct").cast(pl.Boolean).first())
     )
     table = (
@@ -186,25 +206,24 @@ def read_frozen(
     draws: Counts, symbols: Counts, strings: Counts, skill: Skill, column: str, options: AuditOptions
 ) -> FrozenSkill:
     """The record of merged counts."""
+    level = options.level
     channels, mappings, whole = [], [], []
-    for (arm, in_skill), own in draws.table.partition_by(
-        ["arm", "in_skill"], as_dict=True, maintain_order=True
-    ).items():
+    held = {place: held_out(own, "draws", level) for place, own in _by_channel(draws)}
+    for (arm, in_skill), own in _by_channel(draws):
         drawn = (
             symbols.table.filter((pl.col("arm") == arm) & (pl.col("in_skill") == in_skill))
             if symbols.table.height
             else None
         )
-        channels.append(_channel(str(arm), bool(in_skill), own, drawn, skill, options.level))
+        control = held.get((arm, False)) if in_skill else None
+        channels.append(_channel((arm, in_skill), own, drawn, skill, (held[arm, in_skill], control), level))
         if skill.how == "slots":
             mappings += [
-                _mapping(str(arm), bool(in_skill), str(name), part, options.level)
+                _mapping(arm, in_skill, str(name), part, level)
                 for (name,), part in own.partition_by(["mapping"], as_dict=True, maintain_order=True).items()
             ]
-    for (arm, in_skill), own in strings.table.partition_by(
-        ["arm", "in_skill"], as_dict=True, maintain_order=True
-    ).items():
-        whole.append(_strings(str(arm), bool(in_skill), own, options.level))
+    for (arm, in_skill), own in _by_channel(strings):
+        whole.append(_strings(arm, in_skill, own, level))
     return FrozenSkill(
         skill=skill.name,
         how=skill.how,
@@ -215,29 +234,41 @@ def read_frozen(
     )
 
 
+def _by_channel(counts: Counts) -> list[tuple[tuple[str, bool], pl.DataFrame]]:
+    parts = counts.table.partition_by(["arm", "in_skill"], as_dict=True, maintain_order=True)
+    return [((str(arm), bool(in_skill)), own) for (arm, in_skill), own in parts.items()]
+
+
 def _channel(
-    arm: str, in_skill: bool, own: pl.DataFrame, drawn: pl.DataFrame | None, skill: Skill, level: float
+    place: tuple[str, bool],
+    own: pl.DataFrame,
+    drawn: pl.DataFrame | None,
+    skill: Skill,
+    held: "tuple[HeldOut | None, HeldOut | None]",  # its own, and its control's
+    level: float,
 ) -> Channel:
     trained, left = (own.filter(pl.col("purpose") == purpose) for purpose in ("train", "not-kept"))
-    start, end = _held_out(own, "draws", level)
-    tied = share(trained["right_tied"].sum(), trained["right"].sum(), level=level)
-    last = trained.filter(pl.col("step") > (trained["step"].max() or 0) - WINDOW_STEPS)  # type: ignore[operator]
-    right = share(trained["right"].sum(), trained["draws"].sum(), level=level)
+    tied, last = share_over(trained, "right_tied", "right", level=level), trained.filter(pl.col("when") == "last")
+    right = share_over(trained, "right", "draws", level=level)
     bits = (None, None) if drawn is None or not drawn.height else window_bits(drawn)
     guesses = sorted(2.0**-h for h in bits if h is not None)
     inside = guesses[0] <= right.estimate <= guesses[-1] if guesses and right is not None else None
     mappings = own.filter(pl.col("mapping") != "")["mapping"].n_unique()
+    mine, control = held
+    short = None if mine is None or control is None else shortfall(mine, control)
     return Channel(
-        arm=arm,
-        channel="skill" if in_skill else "control",
+        arm=place[0],
+        channel="skill" if place[1] else "control",
         num_draws=int(trained["draws"].sum()),
         right=right,
         tied=tied,
-        tied_last=share(last["right_tied"].sum(), last["right"].sum(), level=level),
+        tied_last=share_over(last, "right_tied", "right", level=level),
         not_kept=_not_kept(trained, left, level) if left.height else None,
-        start=start,
-        end=end,
-        reading=read_pair(tied, start, end),
+        start=None if mine is None else mine.start,
+        end=None if mine is None else mine.end,
+        climb=None if mine is None else mine.climb,
+        shortfall=short,
+        reading=read_pair(tied, None if mine is None else mine.climb, short),
         entropy_first_bits=bits[0],
         entropy_last_bits=bits[1],
         guess_low=guesses[0] if guesses else None,
@@ -249,42 +280,8 @@ def _channel(
 
 def _not_kept(trained: pl.DataFrame, left: pl.DataFrame, level: float) -> Interval | None:
     """Of all right draws, those not learned from."""
-    learned, other = (int(part["right"].sum()) for part in (trained, left))
-    return share(other, learned + other, level=level)
-
-
-def _held_out(own: pl.DataFrame, total: str, level: float) -> tuple[Interval | None, Interval | None]:
-    """Shares right at the first and the last evaluation; two different steps, or neither."""
-    held = own.filter(pl.col("purpose") == "eval").drop_nulls("step")
-    steps = held["step"].unique().sort().to_list()
-    if len(steps) < 2:
-        return None, None
-    ends = (held.filter(pl.col("step") == step) for step in (steps[0], steps[-1]))
-    first, last = (share(end["right"].sum(), end[total].sum(), level=level) for end in ends)
-    return first, last
-
-
-def read_pair(tied: Interval | None, start: Interval | None, end: Interval | None) -> Reading:
-    """Ties beside the held-out score.
-
-    Example:
-        6.1% → 93.9% of 33 slots under ties is convergence; 0 of 11 → 1 of 11 is frozen.
-        >>> read_pair(share(96, 100), share(2, 33), share(31, 33)).value
-        'converged'
-        >>> read_pair(share(86, 100), share(0, 11), share(1, 11)).value
-        'frozen'
-        >>> read_pair(share(0, 100), share(0, 11), share(1, 11)).value
-        'ties are not why'
-    """
-    if start is None or end is None:
-        return Reading.UNREAD
-    if tied is not None and tied.estimate < _TIES_ARE_NORMAL:
-        return Reading.LEARNING if end.low > start.high else Reading.NOT_THE_TIES
-    if end.low > start.high:
-        return Reading.CONVERGED
-    if end.estimate <= start.high:
-        return Reading.FROZEN
-    return Reading.UNCLEAR
+    sums = [part.select(PROBLEM, "right", other=of * pl.col("right")) for part, of in ((trained, 0), (left, 1))]
+    return share_over(pl.concat(sums), "other", "right", level=level)
 
 
 def window_bits(drawn: pl.DataFrame) -> tuple[float | None, float | None]:
@@ -309,25 +306,24 @@ def entropy_bits(counts: "list[int]") -> float | None:
 
 def _mapping(arm: str, in_skill: bool, name: str, own: pl.DataFrame, level: float) -> MappingRead:
     trained = own.filter(pl.col("purpose") == "train")
-    start, end = _held_out(own, "draws", level)
+    held = held_out(own, "draws", level)
     return MappingRead(
         arm=arm,
         channel="skill" if in_skill else "control",
         mapping=name,
-        right=share(trained["right"].sum(), trained["draws"].sum(), level=level),
-        tied=share(trained["right_tied"].sum(), trained["right"].sum(), level=level),
-        start=start,
-        end=end,
+        right=share_over(trained, "right", "draws", level=level),
+        tied=share_over(trained, "right_tied", "right", level=level),
+        start=None if held is None else held.start,
+        end=None if held is None else held.end,
     )
 
 
 def _strings(arm: str, in_skill: bool, own: pl.DataFrame, level: float) -> Strings:
-    trained = own.filter(pl.col("purpose") == "train")
-    start, end = _held_out(own, "n", level)
+    held = held_out(own, "n", level)
     return Strings(
         arm=arm,
         kind="with the skill" if in_skill else "without it",
-        right=share(trained["right"].sum(), trained["n"].sum(), level=level),
-        start=start,
-        end=end,
+        right=share_over(own.filter(pl.col("purpose") == "train"), "right", "n", level=level),
+        start=None if held is None else held.start,
+        end=None if held is None else held.end,
     )

@@ -1,8 +1,9 @@
 """Audit 1, the gate: how many groups agree, in which way, and what that costs a filter.
 
-    shut        tied groups / groups with a scored member                 Wilson
-    T           1/(1 − shut), SE sqrt(q(1−q)/n)/(1−q)²                    delta method
+    shut        tied groups / groups with a scored member     Wilson, at n* effective groups where problems repeat
+    T           1/(1 − shut), SE sqrt(q(1−q)/n*)/(1−q)²       delta method
 
+Groups of one problem are not independent, so problems are drawn together (`problems.py`, `stats.shares`).
 Every score column is read by name. A reading says what it is of: `live` rewards were learned from; `recomputed` scores
 are of the same training rollouts, and nothing was learned from them; `untrained` rollouts were sampled without training,
 `top-up` ones on problems that earlier draws selected, `not kept` ones in training without being learned from (what
@@ -12,48 +13,22 @@ Readings of different labels are never subtracted. Ties are computed from scores
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from deadheat.audit.counts import Counts, counted
 from deadheat.audit.course import KINDS, SUMS, GatePoint, GateShift, TiedLoss, gate_curve, gate_shifts, tied_loss_of
 from deadheat.audit.draw import multiplier_text
-from deadheat.audit.expected import ExpectedGate, expected_gates
-from deadheat.audit.records import AuditOptions, AuditRecord, share, share_of
-from deadheat.audit.table import (
-    PLACES,
-    SIZE,
-    columns_of,
-    group_table,
-    high,
-    is_summary,
-    is_tied,
-    low,
-    score_columns,
-    scored,
-)
-from deadheat.stats.groups import Multiplier, multiplier
+from deadheat.audit.expected import ExpectedGate, clustered_gate, expected_gates
+from deadheat.audit.kinds import GateCounts, count_gate
+from deadheat.audit.labels import Label, label_of
+from deadheat.audit.problems import share_over, unnamed_share
+from deadheat.audit.records import AuditOptions, AuditRecord, share_of
+from deadheat.audit.table import score_columns
+from deadheat.stats.groups import Multiplier
 from deadheat.stats.intervals import Interval
-
-
-class Label(StrEnum):
-    """What the groups of a reading were to training."""
-
-    LIVE = "live"  # the rewards that were learned from
-    RECOMPUTED = "recomputed"  # another score of training rollouts
-    UNTRAINED = "untrained"  # sampled without training
-    TOP_UP = (
-        "top-up"  # fresh draws on problems that were selected by earlier ones: their ties are no sample of anything
-    )
-    NOT_KEPT = "not kept"  # drawn in training and not learned from: what is left once a drawing has chosen
-    HELD_OUT = "held out"  # drawn for an evaluation
-    AS_LOGGED = "as logged"  # the source does not say what they were drawn for
-
-
-_DRAWN_FOR = {"sample": Label.UNTRAINED, "top-up": Label.TOP_UP, "not-kept": Label.NOT_KEPT, "eval": Label.HELD_OUT}
+from deadheat.stats.shares import multiplier_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,90 +87,20 @@ class Gate(AuditRecord):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class GateCounts:
-    """What the gate keeps of a shard."""
-
-    kinds: Counts  # groups of each kind, by score column and place
-    draws: Counts  # groups by (k right of n graded), right/wrong grades of groups that are not branched
-
-
 def gate(rows: pl.LazyFrame, options: AuditOptions) -> Gate:
     """The gate of every score column, its parts and its course."""
     found = read_gate(count_gate(rows, options), options)
     return replace(found, tied_loss=tied_loss_of(rows, options))
 
 
-def count_gate(rows: pl.LazyFrame, options: AuditOptions) -> GateCounts:
-    """Counts of one shard."""
-    names = columns_of(rows)
-    scores = ("reward",) if is_summary(names) else score_columns(names)
-    places = [*dict.fromkeys((*PLACES, *options.by))]
-    return count_gate_groups(group_table(rows, scores=scores, places=places), scores, options)
-
-
-def count_gate_groups(groups: pl.LazyFrame, scores: Sequence[str], options: AuditOptions) -> GateCounts:
-    """Counts from the group table."""
-    names = columns_of(groups)
-    keys = [name for name in dict.fromkeys((*PLACES, *options.by)) if name in names]
-    parts = [_kind_counts(groups, column, keys, names, options) for column in scores]
-    sizes = pl.col(SIZE)
-    draws = (
-        groups.filter(~pl.col("branched") if "branched" in names else pl.lit(True))
-        .filter((pl.col("graded") > 1) & (pl.col("graded") >= pl.col(scored(scores[0]))))
-        .group_by("right", "graded", *(name for name in ("purpose", "arm") if name in names))
-        .agg(pl.len().cast(pl.Int64).alias("groups"))
-        if "right" in names
-        else groups.select(right=0, graded=sizes, groups=0).limit(0)
-    )
-    *tables, histogram = pl.collect_all([*parts, draws], engine="streaming")
-    kinds = pl.concat(tables, how="diagonal_relaxed")
-    return GateCounts(
-        kinds=counted(kinds, ["column", "size", *keys]),
-        draws=counted(histogram, [name for name in histogram.columns if name != "groups"]),
-    )
-
-
-def _kind_counts(
-    groups: pl.LazyFrame, column: str, keys: Sequence[str], names: Sequence[str], options: AuditOptions
-) -> pl.LazyFrame:
-    tied, several, any_score = is_tied(column), pl.col(SIZE) > 1, pl.col(scored(column)) > 0
-    graded_by_checker = column == "reward" and "right" in names
-    if graded_by_checker:
-        all_right = pl.col("right") == pl.col(scored(column))
-        all_wrong = (pl.col("right") == 0) & (pl.col("graded") >= pl.col(scored(column)))
-    else:
-        all_right, all_wrong = (pl.col(high(column)) == value for value in (1.0, 0.0))
-    shut = several & any_score & tied
-    within = pl.lit(False) if options.noise_floor is None else _in_floor(column, options.noise_floor)
-    flags = {
-        "live": several & any_score & ~tied,
-        "all_right": shut & all_right,
-        "all_wrong": shut & all_wrong & ~all_right,
-        "tied_other": shut & ~all_right & ~all_wrong,
-        "unscored": several & ~any_score,
-        "single": ~several,
-        "in_floor": several & any_score & within,
-    }
-    sums = [flag.fill_null(False).cast(pl.Int64).sum().alias(name) for name, flag in flags.items()]
-    repeated = pl.col("repeated").sum().cast(pl.Int64) if "repeated" in names else pl.lit(0, pl.Int64)
-    size = pl.col(SIZE).cast(pl.Int64).alias("size")
-    grouped = groups.with_columns(size).group_by([*keys, "size"]).agg(*sums, repeated.alias("repeated"))
-    return grouped.with_columns(pl.lit(column).alias("column"))
-
-
-def _in_floor(column: str, floor: float) -> pl.Expr:
-    return (pl.col(high(column)) - pl.col(low(column))) <= floor
-
-
 def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
     """The record of merged counts."""
-    kinds = counts.kinds.table
-    every = _readings(kinds, ["column"], [], options)
+    kinds, problems = counts.kinds.table, None if counts.problems is None else counts.problems.table
+    every = _readings(kinds, problems, [], options)
     readings = tuple(reading for reading in every if reading.num_groups) or tuple(every)
     head = _headline(readings, kinds)
-    cells = tuple(cell for by in _partitions(kinds, options) for cell in _cells(kinds, head, by, options))
-    of_head = _only(kinds, head)
+    cells = tuple(cell for by in _partitions(kinds, options) for cell in _cells(kinds, problems, head, by, options))
+    of_head, problems_of_head = _only(kinds, head), None if problems is None else _only(problems, head)
     sizes: list[int] = of_head.filter(pl.col("size") > 1)["size"].to_list()
     chosen = _chosen_arms(kinds)
     return Gate(
@@ -210,49 +115,45 @@ def read_gate(counts: GateCounts, options: AuditOptions) -> Gate:
         num_repeated=int(of_head["repeated"].sum()),
         readings=readings,
         cells=cells,
-        expected=_expected(counts.draws.table, head, chosen, options),
+        expected=_expected(counts.draws.table, problems_of_head, head, chosen, options),
         chosen_arms=chosen,
-        shifts=gate_shifts(of_head),
+        shifts=gate_shifts(of_head, problems_of_head, level=options.level),
         curve=gate_curve(of_head),
     )
 
 
 def _readings(
-    table: pl.DataFrame, keys: Sequence[str], by: Sequence[str], options: AuditOptions
+    kinds: pl.DataFrame, problems: pl.DataFrame | None, by: Sequence[str], options: AuditOptions
 ) -> "list[GateReading]":
-    has_purpose = "purpose" in table.columns
-    labelled = table.with_columns(_label(has_purpose).alias("label"))
-    sums = labelled.group_by([*keys, "label", *by]).agg(pl.col(SUMS).sum()).sort([*keys, "label", *by], nulls_last=True)
-    return [_reading(row, by, options) for row in sums.iter_rows(named=True)]
+    keys, label = ["column", "label", *by], label_of("purpose" in kinds.columns).alias("label")
+    sums = kinds.with_columns(label).group_by(keys).agg(pl.col(SUMS).sum()).sort(keys, nulls_last=True)
+    own = {} if problems is None else problems.with_columns(label).partition_by(keys, as_dict=True)
+    return [_reading(row, own.get(tuple(row[key] for key in keys)), by, options) for row in sums.iter_rows(named=True)]
 
 
-def _label(has_purpose: bool) -> pl.Expr:
-    if not has_purpose:
-        return pl.lit(Label.AS_LOGGED.value)
-    is_reward = pl.col("column") == "reward"
-    learned = pl.when(is_reward).then(pl.lit(Label.LIVE.value)).otherwise(pl.lit(Label.RECOMPUTED.value))
-    drawn_for = {purpose: label.value for purpose, label in _DRAWN_FOR.items()}
-    known = pl.col("purpose").replace_strict(drawn_for, default=Label.AS_LOGGED.value, return_dtype=pl.String)
-    return pl.when(pl.col("purpose") == "train").then(learned).otherwise(known)
+def _reading(
+    row: Mapping[str, Any], problems: pl.DataFrame | None, by: Sequence[str], options: AuditOptions
+) -> GateReading:
+    n, level, left_out = sum(row[kind] for kind in KINDS), options.level, row["unscored"]
+    tied = sum(pl.col(kind) for kind in KINDS[1:])
+    own = None if problems is None else problems.with_columns(tied=tied, groups=tied + pl.col("live"))
 
+    def part(name: str, k: int) -> Interval | None:
+        if own is None:
+            return unnamed_share(k, n, left_out=left_out, level=level)
+        return share_over(own, name, "groups", left_out=left_out, level=level)
 
-def _reading(row: Mapping[str, Any], by: Sequence[str], options: AuditOptions) -> GateReading:
-    n = sum(row[kind] for kind in KINDS)
-
-    def part(k: int) -> Interval | None:
-        return share(k, n, left_out=row["unscored"], level=options.level)
-
-    shut = part(n - row["live"])
+    shut = part("tied", n - row["live"])
     return GateReading(
         column=row["column"],
         label=Label(row["label"]),
         where={name: _text(row[name]) for name in by},
         shut_rate=shut,
-        all_right=part(row["all_right"]),
-        all_wrong=part(row["all_wrong"]),
-        tied_other=part(row["tied_other"]),
-        multiplier=None if shut is None else multiplier(shut),
-        in_floor=None if options.noise_floor is None else part(row["in_floor"]),
+        all_right=part("all_right", row["all_right"]),
+        all_wrong=part("all_wrong", row["all_wrong"]),
+        tied_other=part("tied_other", row["tied_other"]),
+        multiplier=None if shut is None else multiplier_of(shut),
+        in_floor=None if options.noise_floor is None else part("in_floor", row["in_floor"]),
         num_groups=n + row["unscored"],
         num_unscored=row["unscored"],
         num_single=row["single"],
@@ -273,7 +174,7 @@ def _headline(readings: Sequence[GateReading], kinds: pl.DataFrame) -> GateReadi
 
 
 def _only(kinds: pl.DataFrame, head: GateReading) -> pl.DataFrame:
-    labelled = kinds.with_columns(_label("purpose" in kinds.columns).alias("label"))
+    labelled = kinds.with_columns(label_of("purpose" in kinds.columns).alias("label"))
     return labelled.filter((pl.col("column") == head.column) & (pl.col("label") == head.label.value)).drop("label")
 
 
@@ -288,9 +189,13 @@ def _partitions(kinds: pl.DataFrame, options: AuditOptions) -> list[list[str]]:
     return [[place] for place in several if [place] != asked] + ([asked] if asked else [])
 
 
-def _cells(kinds: pl.DataFrame, head: GateReading, by: Sequence[str], options: AuditOptions) -> list[GateReading]:
-    own = kinds.filter(pl.col("column") == head.column)
-    return [cell for cell in _readings(own, ["column"], by, options) if cell.label is head.label and cell.num_groups]
+def _cells(
+    kinds: pl.DataFrame, problems: pl.DataFrame | None, head: GateReading, by: Sequence[str], options: AuditOptions
+) -> list[GateReading]:
+    of_column = pl.col("column") == head.column
+    own = None if problems is None else problems.filter(of_column)
+    readings = _readings(kinds.filter(of_column), own, by, options)
+    return [cell for cell in readings if cell.label is head.label and cell.num_groups]
 
 
 def _chosen_arms(kinds: pl.DataFrame) -> tuple[str, ...]:
@@ -301,16 +206,22 @@ def _chosen_arms(kinds: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _expected(
-    draws: pl.DataFrame, head: GateReading, chosen_arms: Sequence[str], options: AuditOptions
+    draws: pl.DataFrame,
+    problems: pl.DataFrame | None,
+    head: GateReading,
+    chosen_arms: Sequence[str],
+    options: AuditOptions,
 ) -> tuple[ExpectedGate, ...]:
     draws = _only(draws.with_columns(column=pl.lit(head.column)), head)
     if chosen_arms:
-        draws = draws.filter(~pl.col("arm").is_in(chosen_arms).fill_null(False))
+        kept = ~pl.col("arm").is_in(chosen_arms).fill_null(False)
+        draws, problems = draws.filter(kept), None if problems is None else problems.filter(kept)
     if not draws.height:
         return ()
     right_H, draws_H = (draws[name].to_numpy().astype(np.float64) for name in ("right", "graded"))
     problems_H = draws["groups"].to_numpy().astype(np.int64)
-    return expected_gates(right_H, draws_H, problems_H, options.group_sizes, level=options.level)
+    found = expected_gates(right_H, draws_H, problems_H, options.group_sizes, level=options.level)
+    return found if problems is None else tuple(clustered_gate(one, problems, level=options.level) for one in found)
 
 
 def _text(value: object) -> str:

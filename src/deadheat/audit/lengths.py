@@ -1,11 +1,13 @@
 """Audit 12, lengths by outcome, and how much of an accuracy change is the answer channel's.
 
-    length     mean ± z·sd/sqrt(n) tokens by grade and stop reason; quantiles from the histogram of lengths, which is exact
+    length     mean ± t·√v tokens by grade and stop reason, v the jackknife over problems (over groups where the log
+               names no problem, z·sd/√n where it has no groups); quantiles from the histogram of lengths, exact
     channel    accuracy = Σ rate × accuracy inside; the channel is whether an answer could be extracted (or the stop
-               reason where that is not known); both orders of the change between the first and the last checkpoint
+               reason where that is not known); both orders of the change between the first and the last checkpoint,
+               problems paired; a part's interval is the jackknife's
 
-Rollouts of a group are not independent, so these intervals are of the rollouts at hand. Length that goes with wrong
-answers is an association, no effect of length.
+Rollouts of a group are not independent, and neither are groups of a problem: what is drawn again is problems. Length that
+goes with wrong answers is an association, no effect of length.
 """
 
 import math
@@ -14,14 +16,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
+from numpy.typing import NDArray
 
+from deadheat.audit.channel import (
+    ChannelShift,
+    channel_ends,
+    channel_of,
+    channel_shifts,
+    count_channel,
+    count_ends,
+    drawn_together,
+    reach,
+)
 from deadheat.audit.counts import Counts, counted
+from deadheat.audit.problems import COPIES, alike, change_text, clusters_of, column
 from deadheat.audit.records import AuditOptions, AuditRecord
-from deadheat.audit.table import columns_of
-from deadheat.stats.channel import ChannelDecomposition, channel_decomposition
+from deadheat.audit.table import GROUP, PROBLEM, columns_of
+from deadheat.stats.distributions import normal_quantile
 from deadheat.stats.intervals import Interval
+from deadheat.stats.shares import clustered_average
 
+Floats = NDArray[np.float64]
 _OUTCOMES = ("right", "wrong", "ungraded")
 _QUANTILES = (0.1, 0.5, 0.9, 0.99)
 
@@ -33,23 +48,13 @@ class LengthReading:
     purpose: str  # what the rollouts were drawn for: train, eval, sample …; "" where the source does not say
     outcome: str  # right, wrong, ungraded
     stop: str  # why it ended; "any": all reasons, or not known
-    mean_tokens: Interval  # normal interval of the mean
+    mean_tokens: Interval  # of the mean; infinite bounds where fewer than 6 problems or no variation support none
     median: int  # tokens
     p10: int
     p90: int
     p99: int
     longest: int
     num_rollouts: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChannelShift:
-    """What changed between the first and the last checkpoint."""
-
-    where: str  # the arm and purpose
-    first: str
-    last: str
-    split: ChannelDecomposition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,61 +77,88 @@ class Lengths(AuditRecord):
         for shift in self.shifts[:1]:
             rate = sorted((shift.split.rate_first.rate, shift.split.accuracy_first.rate))
             whose = f" of {shift.where}" if shift.where else ""
+            moved = f"{100 * shift.split.total:+.1f} pp" if shift.change is None else change_text(shift.change)
             found += (
-                f". Accuracy{whose} moved {100 * shift.split.total:+.1f} pp from {shift.first} to {shift.last}, of which "
-                f"{100 * rate[0]:+.1f} to {100 * rate[1]:+.1f} pp by the channel's rate"
+                f". Accuracy{whose} moved {moved} from {shift.first} to {shift.last}, of which "
+                f"{100 * rate[0]:+.1f} to {100 * rate[1]:+.1f} pp by the channel's rate{reach(shift.rate_parts)}"
             )
         return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class LengthCounts:
+    """What lengths keep of a shard."""
+
+    histogram: Counts  # rollouts by purpose, outcome, stop reason and length
+    clusters: Counts | None  # rollouts and tokens by problem, or by group; None: rollouts have no group
+    channel: Counts | None = None  # graded rollouts by place, channel and grade; None: no channel or no step is known
+    ends: Counts | None = None  # the same at the first and the last mark, by problem or group
+
+
 def lengths(rows: pl.LazyFrame, options: AuditOptions) -> Lengths:
     """Lengths of every rollout by outcome and stop reason."""
-    channel = count_channel(rows)
-    return read_lengths(count_lengths(rows), channel, options)
+    return read_lengths(count_lengths(rows), options)
 
 
-def count_lengths(rows: pl.LazyFrame) -> Counts:
-    """Rollouts by outcome, stop reason and length."""
+def count_lengths(rows: pl.LazyFrame, end: pl.Expr | None = None) -> LengthCounts:
+    """Counts of one shard; `end` says which rollouts stand at an end of the course, None: asked of these rows."""
     names = columns_of(rows)
     stop = pl.col("stop").fill_null("unknown") if "stop" in names else pl.lit("unknown")
     purpose = pl.col("purpose").fill_null("") if "purpose" in names else pl.lit("")
     keyed = rows.select(
-        purpose.alias("purpose"), _outcome(names).alias("outcome"), stop.alias("stop"), pl.col("length").cast(pl.Int64)
+        purpose.alias("purpose"),
+        _outcome(names).alias("outcome"),
+        stop.alias("stop"),
+        pl.col("length").cast(pl.Int64),
+        *drawn_together(names),
+    ).drop_nulls("length")
+    table = keyed.group_by("purpose", "outcome", "stop", "length").agg(pl.len().cast(pl.Int64).alias("rollouts"))
+    histogram = counted(table.collect(engine="streaming"), ["purpose", "outcome", "stop", "length"])
+    clusters = _count_clusters(keyed, "stop" in names) if drawn_together(names) else None
+    channel = channel_of(names)
+    if channel is None:
+        return LengthCounts(histogram=histogram, clusters=clusters)
+    end = channel_ends(rows) if end is None else end
+    return LengthCounts(
+        histogram=histogram,
+        clusters=clusters,
+        channel=count_channel(rows, channel),
+        ends=count_ends(rows, channel, end) if drawn_together(names) else None,
     )
-    table = (
-        keyed.drop_nulls("length")
-        .group_by("purpose", "outcome", "stop", "length")
-        .agg(pl.len().cast(pl.Int64).alias("rollouts"))
-    )
-    return counted(table.collect(engine="streaming"), ["purpose", "outcome", "stop", "length"])
 
 
-def count_channel(rows: pl.LazyFrame) -> Counts | None:
-    """Graded rollouts by place, channel and grade; None where no channel or no step is known."""
-    names = columns_of(rows)
-    channel = next((name for name in ("parsed", "stop") if name in names), None)
-    axis = next((name for name in ("checkpoint", "step") if name in names), None)
-    if channel is None or axis is None or "correct" not in names:
-        return None
-    keys = [name for name in ("purpose", "arm", axis) if name in names]
-    label = pl.col(channel).cast(pl.String).alias("channel")
-    graded = rows.select(*keys, label, pl.col("correct").cast(pl.Boolean)).drop_nulls()
-    table = graded.group_by(*keys, "channel", "correct").agg(pl.len().cast(pl.Int64).alias("rollouts"))
-    return counted(table.collect(engine="streaming"), [*keys, "channel", "correct"])
+def _count_clusters(keyed: pl.LazyFrame, has_stop: bool) -> Counts:
+    """Rollouts and tokens by problem, for each stop reason and for any; groups without a problem by equal sums."""
+    kept = [keyed.with_columns(stop=pl.lit("any")), *([keyed] if has_stop else [])]
+    names = columns_of(keyed)
+    own = PROBLEM if PROBLEM in names else GROUP
+    tables = []
+    for part in kept:
+        sums = part.group_by("purpose", "outcome", "stop", own).agg(
+            pl.len().cast(pl.Int64).alias("rollouts"), pl.col("length").sum().alias("tokens")
+        )
+        if own == GROUP:  # a group lies in one shard, so that equal ones may be put together at once
+            alike_ = ["purpose", "outcome", "stop", "rollouts", "tokens"]
+            sums = sums.group_by(alike_).agg(pl.len().cast(pl.Int64).alias(COPIES))
+        tables.append(sums.collect(engine="streaming"))
+    keys = ["purpose", "outcome", "stop", *([PROBLEM] if own == PROBLEM else ["rollouts", "tokens"])]
+    return counted(pl.concat(tables), keys)
 
 
-def read_lengths(counts: Counts, channel: Counts | None, options: AuditOptions) -> Lengths:
+def read_lengths(counts: LengthCounts, options: AuditOptions) -> Lengths:
     """The record of merged counts."""
-    table = counts.table
+    table, level = counts.histogram.table, options.level
+    clusters = None if counts.clusters is None else counts.clusters.table
     readings = []
     for purpose in sorted(table["purpose"].unique(), key=_purpose_order):
         for outcome in _OUTCOMES:
-            own = table.filter((pl.col("purpose") == purpose) & (pl.col("outcome") == outcome))
-            readings += _by_stop(own, purpose, outcome, options.level)
+            here = (pl.col("purpose") == purpose) & (pl.col("outcome") == outcome)
+            own = None if clusters is None else clusters.filter(here)
+            readings += _by_stop(table.filter(here), own, purpose, outcome, level)
     return Lengths(
         readings=tuple(readings),
-        shifts=() if channel is None else _shifts(channel),
-        num_rollouts=counts.total("rollouts"),
+        shifts=() if counts.channel is None else channel_shifts(counts.channel, counts.ends, level),
+        num_rollouts=counts.histogram.total("rollouts"),
         tokens=int((table["length"] * table["rollouts"]).sum()),
     )
 
@@ -144,30 +176,33 @@ def _purpose_order(purpose: str) -> tuple[bool, str]:
     return purpose != "train", purpose
 
 
-def _by_stop(own: pl.DataFrame, purpose: str, outcome: str, level: float) -> list[LengthReading]:
+def _by_stop(
+    own: pl.DataFrame, clusters: pl.DataFrame | None, purpose: str, outcome: str, level: float
+) -> list[LengthReading]:
     stops = own["stop"].unique().sort().to_list()
     parts = {"any": own} if own.height else {}
     if stops != ["unknown"]:
         parts |= {stop: own.filter(pl.col("stop") == stop) for stop in stops}
-    return [_reading(part, purpose, outcome, stop, level) for stop, part in parts.items()]
+    found = []
+    for stop, part in parts.items():
+        mine = None if clusters is None else clusters.filter(pl.col("stop") == stop)
+        found.append(_reading(part, mine, purpose, outcome, stop, level))
+    return found
 
 
-def _reading(own: pl.DataFrame, purpose: str, outcome: str, stop: str, level: float) -> LengthReading:
+def _reading(
+    own: pl.DataFrame, clusters: pl.DataFrame | None, purpose: str, outcome: str, stop: str, level: float
+) -> LengthReading:
     by_length = own.group_by("length").agg(pl.col("rollouts").sum()).sort("length")
     x, w = by_length["length"].to_numpy().astype(np.float64), by_length["rollouts"].to_numpy()
     n = int(w.sum())
-    mean = float(np.average(x, weights=w))
-    sd = math.sqrt(float(np.average((x - mean) ** 2, weights=w)) * n / (n - 1)) if n > 1 else 0.0
-    half = float(norm.isf((1 - level) / 2)) * sd / math.sqrt(n)
     places = np.searchsorted(np.cumsum(w), [math.ceil(q * n) for q in _QUANTILES])
     p10, median, p90, p99 = (int(x[place]) for place in places)
     return LengthReading(
         purpose=purpose,
         outcome=outcome,
         stop=stop,
-        mean_tokens=Interval(
-            estimate=mean, low=mean - half, high=mean + half, level=level, n=n, left_out=0, method="normal, of a mean"
-        ),
+        mean_tokens=_mean_tokens(x, w.astype(np.float64), clusters, level),
         median=median,
         p10=p10,
         p90=p90,
@@ -177,30 +212,28 @@ def _reading(own: pl.DataFrame, purpose: str, outcome: str, stop: str, level: fl
     )
 
 
-def _shifts(channel: Counts) -> tuple[ChannelShift, ...]:
-    table = channel.table
-    axis = "checkpoint" if "checkpoint" in channel.keys else "step"
-    places = [name for name in ("purpose", "arm") if name in channel.keys]
-    parts = table.partition_by(places, maintain_order=True, as_dict=True) if places else {(): table}
-    found = []
-    for place, own in parts.items():
-        marks = own[axis].unique().sort().to_list()
-        if len(marks) > 1:
-            sides = [_expanded(own.filter(pl.col(axis) == mark)) for mark in (marks[0], marks[-1])]
-            split = channel_decomposition(*sides[0], *sides[1])
-            where = " ".join(map(str, place))
-            found.append(ChannelShift(where=where, first=f"{axis} {marks[0]}", last=f"{axis} {marks[-1]}", split=split))
-    return tuple(sorted(found, key=lambda shift: (not shift.where.startswith("eval"), shift.where)))
-
-
-def _expanded(own: pl.DataFrame) -> "tuple[list[float], list[str]]":
-    grades: list[float] = []
-    labels: list[str] = []
-    for row in own.iter_rows(named=True):
-        grades += [float(row["correct"])] * row["rollouts"]
-        labels += [row["channel"]] * row["rollouts"]
-    return grades, labels
+def _mean_tokens(length_L: Floats, rollouts_L: Floats, clusters: pl.DataFrame | None, level: float) -> Interval:
+    """Jackknife over problems; the normal interval where every rollout is its own."""
+    if clusters is not None:
+        found = alike(clusters, "rollouts", ["tokens"])
+        own = clusters_of(found, "rollouts", name="problems" if PROBLEM in clusters.columns else "groups")
+        if not own.single:
+            return clustered_average(column(found, "tokens"), own, level=level, what="mean of rollouts")
+    n, mean = int(rollouts_L.sum()), float(np.average(length_L, weights=rollouts_L))
+    sd = math.sqrt(float(np.average((length_L - mean) ** 2, weights=rollouts_L)) * n / (n - 1)) if n > 1 else 0.0
+    half = normal_quantile((1 + level) / 2) * sd / math.sqrt(n) if sd > 0 else math.inf
+    return Interval(
+        estimate=mean,
+        low=mean - half,
+        high=mean + half,
+        level=level,
+        n=n,
+        left_out=0,
+        method="normal, of a mean",
+        note="" if sd > 0 else "no interval: one rollout, or all values are equal",
+    )
 
 
 def _tokens(interval: Interval) -> str:
-    return f"{interval.estimate:.1f} [{interval.low:.1f}, {interval.high:.1f}], n = {interval.n:,}"
+    bounds = interval.note if interval.note else f"[{interval.low:.1f}, {interval.high:.1f}]"
+    return f"{interval.estimate:.1f} {bounds}, n = {interval.n:,}"

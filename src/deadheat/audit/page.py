@@ -1,5 +1,6 @@
 """The page of an audit: what was read, the gate with its figures, every other answer, what is missing, groups to read."""
 
+import math
 from collections.abc import Sequence
 
 from deadheat.audit.draw import interval_text, record_blocks
@@ -24,6 +25,12 @@ from deadheat.reports.page import (
 )
 
 _MOST_ARMS = 6  # drawn in one gate figure
+_FOOTER = (
+    "Shares carry 95% intervals: Wilson's where every problem stands in one group, and where one stands in several Wilson's "
+    "at the effective number of groups, by a jackknife over problems. The audits words, caps, opening, siblings, rescored "
+    "and stuck read groups and rollouts as independent. n is what an interval rests on. Everything here, with the method of "
+    "each interval, is in `deadheat audit PATH --json` too."
+)
 
 
 def audit_page(report: AuditReport, examples: Sequence[Transcript] = ()) -> Page:
@@ -48,8 +55,7 @@ def audit_page(report: AuditReport, examples: Sequence[Transcript] = ()) -> Page
         verdict_sentence="Nothing could be asked of this log." if head is None else _sentence(head),
         verdict_tone=Tone.PLAIN,
         sections=tuple(sections),
-        footer="Shares carry 95% Wilson intervals unless said otherwise; n is what they rest on. Rollouts of a group are "
-        "not independent of each other. Everything here is in `deadheat audit PATH --json` too.",
+        footer=_FOOTER,
         kicker="Deadheat audit",
     )
 
@@ -95,7 +101,9 @@ def _gate_figures(gate: Gate) -> list[Block]:
             for label, share in known
         )
         panel = BarPanel(title="tied groups by kind (% of groups)", bars=rows)
-        caption = f"Composition of the tied groups, with 95% Wilson intervals; n = {known[0][1].n:,} groups."
+        caption = (
+            f"Composition of the tied groups, with 95% intervals ({known[0][1].method}); n = {known[0][1].n:,} groups."
+        )
         figures.append(_figure([panel], caption))
     arms = list(dict.fromkeys(point.arm for point in gate.curve))[:_MOST_ARMS]
     curves = [_curve(gate, arm) for arm in arms]
@@ -127,8 +135,8 @@ def _length_figure(lengths: Lengths) -> FigureBlock:
         Bar(
             label=" ".join((reading.purpose, f"{reading.outcome}, {reading.stop}")).strip(),
             value=reading.mean_tokens.estimate,
-            low=reading.mean_tokens.low,
-            high=reading.mean_tokens.high,
+            low=reading.mean_tokens.low if math.isfinite(reading.mean_tokens.low) else None,
+            high=reading.mean_tokens.high if math.isfinite(reading.mean_tokens.high) else None,
             text=interval_text(reading.mean_tokens),
         )
         for reading in lengths.readings

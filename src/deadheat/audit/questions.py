@@ -13,7 +13,7 @@ from deadheat.audit.clones import clones
 from deadheat.audit.cold import cold
 from deadheat.audit.contamination import contamination
 from deadheat.audit.contested import contested
-from deadheat.audit.dilution import dilution
+from deadheat.audit.dilution import Dilution, dilution, with_divisor
 from deadheat.audit.drift import drift
 from deadheat.audit.frozen import frozen
 from deadheat.audit.gate import gate
@@ -53,7 +53,7 @@ AUDITS: Mapping[str, Audit] = {
         ask=dilution,
         needs=("group_id", _SCORE, "step"),
         summaries=True,
-        question="How much smaller was each step than its live groups justify?",
+        question="How much of each batch carried signal, and what did the steps lose?",
     ),
     "frozen": Audit(
         ask=frozen,
@@ -176,10 +176,19 @@ def audit(
 
 
 def _beside(record: AuditRecord, report: ReadReport) -> AuditRecord:
-    """The record with what only files beside the rollouts say: the step ledger of a run folder."""
-    if isinstance(record, Accounting) and report.format is LogFormat.OWN:
+    """The record with what only files beside the rollouts say: a run folder's step ledger, and its config."""
+    if report.format is not LogFormat.OWN:
+        return record
+    if isinstance(record, Accounting):
         return with_ledger(record, Path(report.path))
+    if isinstance(record, Dilution):
+        return with_divisor(record, Path(report.path))
     return record
+
+
+def _of_part(record: AuditRecord, report: ReadReport) -> AuditRecord:
+    """The record of a part with what the config says; a ledger is of the whole."""
+    return record if isinstance(record, Accounting) else _beside(record, report)
 
 
 def _parts(
@@ -205,6 +214,6 @@ def _parts(
         where = {name: "none" if value is None else str(value) for name, value in row.items()}
         observe(0, " ".join(where.values()))
         part = archive.where(pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in row.items()))
-        answers = {name: ask(name, part, whole) for name in asked}
+        answers = {name: _of_part(ask(name, part, whole), archive.report) for name in asked}
         parts.append(AuditPart(where=where, found={n: r for n, r in answers.items() if not isinstance(r, Missing)}))
     return tuple(parts)

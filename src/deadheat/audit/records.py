@@ -1,6 +1,7 @@
 """What every audit takes and gives: options, shares, and records that print, draw and write themselves.
 
-A share is a Wilson interval; in JSON it is {value, low, high, n}. An audit whose columns are not there gives a
+A share carries Wilson's interval, at the effective number of groups where one problem stands in several
+(`problems.py`); in JSON it is {value, low, high, n, method}. An audit whose columns are not there gives a
 `Missing`, which names them, and the other audits still run.
 """
 
@@ -8,14 +9,23 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, SupportsInt
 
 from deadheat.audit.draw import draw_html
 from deadheat.stats.intervals import Interval, wilson
+from deadheat.stats.shares import ClusteredShare
 
 Decode = Callable[[Sequence[int]], str]  # token ids to text
 Recheck = Callable[[str, str], bool | None]  # (reference, answer) to right, wrong, or None: could not say
+
+
+class LossDivisor(StrEnum):
+    """What the summed loss of a batch is divided by."""
+
+    ALL_GROUPS = "all groups"  # or all their rollouts: tied groups make the step smaller
+    ALL_TOKENS = "all tokens"  # of all groups: tied groups make the step smaller by their tokens
+    LIVE = "live groups"  # or their rollouts or tokens: tied groups change nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +39,7 @@ class AuditOptions:
     noise_floor: float | None = None  # the scorer's own movement on unchanged text, in its unit
     group_sizes: tuple[int, ...] = (4, 8, 16)  # audit gate: sizes at which an expected rate is given
     first_draws: int | None = None  # audit stuck: draws that selected the problem; None: purpose `top-up` tells
+    loss_divisor: LossDivisor | None = None  # audit dilution: what the loss is divided by; None: not stated
     reference_source: str | None = None  # audit contested: the column that says who wrote the reference
     scorer: str | None = None  # audits rescored and drift: the score column of the other or frozen scorer
     usd_per_rollout: float | None = None  # audit rescored: price of one score
@@ -101,20 +112,29 @@ def share_of(interval: Interval, what: str) -> str:
         >>> share_of(wilson(117, 200), "groups"), share_of(wilson(0, 20, left_out=4), "groups")
         ('58.5% [51.6, 65.1] of 200 groups', '0.0% [0.0, 16.1] of 20 groups (4 left out)')
     """
+    if isinstance(interval, ClusteredShare):
+        what += f" of {interval.num_clusters:,} {interval.clusters}"
     left_out = f" ({interval.left_out:,} left out)" if interval.left_out else ""
     bounds = f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
     return f"{100 * interval.estimate:.1f}% {bounds} of {interval.n:,} {what}{left_out}"
 
 
+def notes_of(record: AuditRecord) -> tuple[str, ...]:
+    """What the record's own intervals have to say about themselves, each once."""
+    values: list[object] = [getattr(record, f.name) for f in fields(record)] if is_dataclass(record) else []
+    return tuple(dict.fromkeys(value.note for value in values if isinstance(value, Interval) and value.note))
+
+
 def as_json(value: object) -> Any:
-    """A record as plain data: shares as {value, low, high, n}, records with their sentence.
+    """A record as plain data: shares as {value, low, high, n, method}, records with their sentence.
 
     Example:
-        >>> {key: round(number, 3) for key, number in as_json(share(1, 2)).items()}
-        {'value': 0.5, 'low': 0.095, 'high': 0.905, 'n': 2}
+        >>> as_json(share(1, 2)) | {"low": 0.1, "high": 0.9}
+        {'value': 0.5, 'low': 0.1, 'high': 0.9, 'n': 2, 'method': 'Wilson'}
     """
     if isinstance(value, Interval):
-        return {"value": value.estimate, "low": value.low, "high": value.high, "n": value.n}
+        bounds = {name: as_json(x) for name, x in (("value", value.estimate), ("low", value.low), ("high", value.high))}
+        return bounds | {"n": value.n, "method": value.method} | ({"note": value.note} if value.note else {})
     if is_dataclass(value) and not isinstance(value, type):
         found = {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
         return {"sentence": value.sentence} | found if isinstance(value, AuditRecord) else found

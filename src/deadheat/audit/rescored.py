@@ -20,7 +20,6 @@ from deadheat.stats.groups import Resolution, auroc, within_group_resolution
 from deadheat.stats.intervals import Interval
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class RescoredReading:
     """One other score of the same rollouts."""

@@ -16,6 +16,7 @@ TIED_RANGE = 1e-6  # max − min; a range this small has a standard deviation be
 PLACES = ("purpose", "arm", "task", "temperature", "checkpoint", "step")  # what shares are broken down by
 GROUP = "_group"
 SIZE = "_size"  # rollouts of the group
+PROBLEM = "_problem"
 
 
 def columns_of(rows: pl.LazyFrame) -> list[str]:
@@ -66,6 +67,13 @@ def scored(column: str) -> str:
     return f"{column}.scored"
 
 
+def problem_hash(names: Sequence[str]) -> pl.Expr:
+    """The problem of a row, told by task and id; a row without one belongs to its group."""
+    told = pl.struct("task", "problem_id") if "task" in names else pl.col("problem_id")
+    group = pl.col("group_id").hash() if "group_id" in names else pl.int_range(pl.len()).cast(pl.UInt64)
+    return pl.when(pl.col("problem_id").is_null()).then(group).otherwise(told.hash()).alias(PROBLEM)
+
+
 def group_table(
     rows: pl.LazyFrame,
     *,
@@ -73,7 +81,7 @@ def group_table(
     places: Sequence[str] = PLACES,
     extra: Sequence[pl.Expr] = (),
 ) -> pl.LazyFrame:
-    """One row per group: its size, its places, and the range and number of its scores."""
+    """One row per group: its size, its places, its problem where it has one, and the range and number of its scores."""
     names = columns_of(rows)
     kept = [place for place in places if place in names]
     if is_summary(names):
@@ -81,8 +89,10 @@ def group_table(
     needed = {*scores, *kept, *(["correct"] if "correct" in names else []), *(["sample"] if "sample" in names else [])}
     needed |= {name for expression in extra for name in expression.meta.root_names() if name != GROUP}
     branched = [name for name in ("pair", "branch") if name in names]
-    keyed = rows.select(pl.col("group_id").hash().alias(GROUP), *sorted(needed | set(branched)))
+    problem = [problem_hash(names)] if "problem_id" in names else []
+    keyed = rows.select(pl.col("group_id").hash().alias(GROUP), *problem, *sorted(needed | set(branched)))
     aggregates = [pl.len().alias(SIZE), *(pl.col(place).first() for place in kept), *extra]
+    aggregates += [pl.col(PROBLEM).first()] if problem else []
     for column in scores:
         value = number(column)
         aggregates += [value.min().alias(low(column)), value.max().alias(high(column))]
@@ -118,6 +128,7 @@ def _summary_table(summaries: pl.LazyFrame, names: Sequence[str], places: Sequen
         group.alias(GROUP),
         size.alias(SIZE),
         *places,
+        *([problem_hash(names)] if "problem_id" in names else []),
         pl.when(known).then((right == size).cast(pl.Float64)).alias(low("reward")),
         pl.when(known).then((right > 0).cast(pl.Float64)).alias(high("reward")),
         pl.when(known).then(size).otherwise(0).alias(scored("reward")),

@@ -1,6 +1,7 @@
 """`deadheat audit`: what did the groups teach, what did they cost, and what is a bug."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,20 @@ from deadheat.cluster import Executor
 
 if TYPE_CHECKING:
     from deadheat.archive import Archive
-    from deadheat.audit import AuditOptions, AuditReport, Gate
+    from deadheat.audit import AuditOptions, AuditRecord, AuditReport, Gate
+    from deadheat.audit.course import GateShift
     from deadheat.audit.questions import Observer
+    from deadheat.stats.intervals import Interval
 
 _LIST = "separated by commas"
+
+
+class LossDivisorOption(StrEnum):
+    """The divisors of `deadheat.audit.LossDivisor`, as typed."""
+
+    ALL_GROUPS = "all-groups"
+    ALL_TOKENS = "all-tokens"
+    LIVE = "live-groups"
 
 
 def audit(
@@ -49,6 +60,10 @@ def audit(
     control_arm: Annotated[
         str | None, typer.Option("--control-arm", help="Audit `drift`: the arm trained without the scorer.")
     ] = None,
+    loss_divisor: Annotated[
+        LossDivisorOption | None,
+        typer.Option("--loss-divisor", help="Audit `dilution`: what the trainer divides a batch's loss by."),
+    ] = None,
     reference_source: Annotated[
         str | None, typer.Option("--reference-source", help="Audit `contested`: who wrote the reference.")
     ] = None,
@@ -81,11 +96,12 @@ def audit(
         deadheat audit log.csv --map group=prompt_id --map reward=score --only gate,dilution --json
     """
     from deadheat.archive import ReadOptions, read
-    from deadheat.audit import AUDITS, AuditOptions
+    from deadheat.audit import AUDITS, AuditOptions, LossDivisor
     from deadheat.reports import track
 
     options = AuditOptions(
         by=_listed(by), skill=skill, cap=cap, warm_up=warm_up, noise_floor=noise_floor, group_sizes=_sizes(expect),
+        loss_divisor=None if loss_divisor is None else LossDivisor[loss_divisor.name],
         first_draws=first_draws, reference_source=reference_source, scorer=scorer, usd_per_rollout=usd_per_rollout,
         control_arm=control_arm, num_parameters=num_parameters, recheck=_math_verify() if recheck else None,
     )  # fmt: skip
@@ -193,6 +209,8 @@ def _print(report: "AuditReport", html: Path | None) -> None:
     if isinstance(gate, Gate):
         _print_gate(console, gate)
     console.print(facts([(name, record.sentence) for name, record in report.answered.items() if record is not head]))
+    if notes := _notes(report.answered):
+        console.print(facts([("intervals", note) for note in notes]))
     for part in report.parts:
         heading = ", ".join(f"{name} {value}" for name, value in part.where.items())
         console.print(f"\n{heading}", style="bold", markup=False)
@@ -202,6 +220,17 @@ def _print(report: "AuditReport", html: Path | None) -> None:
         console.print(facts([(name, record.sentence) for name, record in report.missing.items()]))
     if html is not None:
         console.print(f"page in {html}", style="dim", markup=False, soft_wrap=True)
+
+
+def _notes(answered: "Mapping[str, AuditRecord]") -> list[str]:
+    """What the intervals say about themselves, with the audits that say it."""
+    from deadheat.audit.records import notes_of
+
+    said: dict[str, list[str]] = {}
+    for name, record in answered.items():
+        for note in notes_of(record):
+            said.setdefault(note, []).append(name)
+    return [f"{', '.join(names)}: {note}" for note, names in said.items()]
 
 
 def _print_gate(console: object, gate: "Gate") -> None:
@@ -237,21 +266,14 @@ def _print_gate(console: object, gate: "Gate") -> None:
     lines += [
         (
             f"at G = {e.group_size}",
-            f"{100 * e.rate:.1f}% tied expected ({e.method}; plug-in {100 * e.plug_in:.1f}%, n = {e.n:,})",
+            f"{100 * e.rate:.1f}%{_bounds(e.interval)} tied expected "
+            f"({e.method}; plug-in {100 * e.plug_in:.1f}%, n = {e.n:,})",
         )
         for e in gate.expected
     ]
     if gate.expected and gate.chosen_arms:
         lines.append(("left out", f"of what is expected: {', '.join(gate.chosen_arms)}, drawn until groups differ"))
-    lines += [
-        (
-            "shift",
-            f"{s.where + ': ' if s.where else ''}T {s.multiplier_first:.2f} → {s.multiplier_last:.2f} from {s.first} "
-            f"to {s.last}: all right {s.all_right_part:+.2f}, all wrong {s.all_wrong_part:+.2f}, "
-            f"other {s.tied_other_part:+.2f} (n = {s.num_groups[0]:,} and {s.num_groups[1]:,})",
-        )
-        for s in gate.shifts
-    ]
+    lines += [("shift", _shift_text(shift)) for shift in gate.shifts]
     if (tied_loss := gate.tied_loss) is not None:
         kl = "" if tied_loss.kl_alone is None else f", {100 * tied_loss.kl_alone.estimate:.1f}% the KL term alone"
         lines.append(
@@ -260,6 +282,35 @@ def _print_gate(console: object, gate: "Gate") -> None:
     console.print(facts(lines))
 
 
+def _bounds(interval: "Interval | None") -> str:
+    return "" if interval is None else f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+
+
+def _shift_text(s: "GateShift") -> str:
+    from deadheat.audit.problems import change_text
+
+    parts = {"all right": s.all_right_part, "all wrong": s.all_wrong_part, "other": s.tied_other_part}
+    each = [
+        f"{name} {part:+.2f}" + (f" [{at.low:+.2f}, {at.high:+.2f}]" if at is not None else "")
+        for (name, part), at in zip(parts.items(), map(s.part_intervals.get, _KINDS), strict=True)
+    ]
+    high = "∞" if s.change.high == float("inf") else f"{s.change.high:+.2f}"
+    found = (
+        f"{s.where + ': ' if s.where else ''}T {s.multiplier_first:.2f} → {s.multiplier_last:.2f}, "
+        f"{s.change.estimate:+.2f} [{s.change.low:+.2f}, {high}], from {s.first} to {s.last}: {', '.join(each)}; "
+        f"tied {change_text(s.tied_change)} (n = {s.num_groups[0]:,} and {s.num_groups[1]:,}"
+    )
+    if s.num_problems is not None:
+        found += f"; {s.num_problems[0]:,} and {s.num_problems[1]:,} problems, {s.num_problems[2]:,} in both"
+    same = (
+        ""
+        if s.tied_change_same is None
+        else f"; over the problems in both alone, tied {change_text(s.tied_change_same)}"
+    )
+    return f"{found}){same}"
+
+
+_KINDS = ("all_right", "all_wrong", "tied_other")
 _MARKS = {"recomputed": "*", "untrained": "°", "top-up": "^", "not kept": "†", "held out": "'"}
 _MEANT = {
     "recomputed": "another score of training rollouts; nothing was learned from it",

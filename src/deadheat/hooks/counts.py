@@ -1,25 +1,43 @@
 """What a batch's groups are, as counts that add up over a window, and the reading of a window.
 
-    shut       tied groups / groups with a scored member                              Wilson
-    T          1/(1 − shut)                                                           delta method
+    shut       tied groups / groups with a scored member                  Wilson, or at n* where problems repeat
+    T          1/(1 − shut)                                               delta method
     dilution   live groups / all groups of a step, averaged over the window's steps
     clones     rollouts that repeat an earlier one of their group: token ids, or texts where there are no ids
 
 The rules are those of the audits, so that a live figure and `deadheat audit` on the archive agree. A group of one rollout
-is a draw, no group.
+is a draw, no group. Groups of one prompt are not independent, so the figures of each group are kept over the window and
+problems are drawn together in every interval (`stats.shares`); without prompts groups are read as independent, and the
+interval's note says so. Steps without a live group have no such interval: steps are read as independent.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from deadheat.credit import GroupKind, group_kind
 from deadheat.hooks.batch import Rollouts
 from deadheat.reports.formats import format_share
-from deadheat.stats.groups import Multiplier, multiplier
+from deadheat.stats.groups import Multiplier
 from deadheat.stats.intervals import Interval, wilson
+from deadheat.stats.shares import UNNAMED, ClusteredShare, Clusters, clustered_share, multiplier_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCounts:
+    """One group of two rollouts or more, as intervals want it."""
+
+    problem: int | None  # hash of its prompt; None: none was given
+    kind: GroupKind
+    rollouts: int
+    unscored: int  # of them
+    compared: int  # of them, rollouts with ids or a text
+    copies: int  # of those, rollouts that repeat an earlier one
+    whole: bool  # all one sequence, of two compared or more
+    told: int  # rollouts of which it is known whether the cap ended them
+    capped: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +60,7 @@ class StepCounts:
     capped: int
     tokens: int  # drawn in groups of two or more; 0 where lengths are not known
     live_tokens: int  # in live groups
+    by_group: tuple[GroupCounts, ...]  # the same, group by group
 
     @property
     def groups(self) -> int:
@@ -84,7 +103,7 @@ class WindowReading:
         more = ((self.clones, "clones"), (self.capped, "capped"), (self.unscored, "unscored"))
         tail = "".join(f"; {format_share(part.estimate)} {name}" for part, name in more if part and part.estimate)
         return (
-            f"step {self.last_step}: {_with_bounds(self.shut_rate)} of {self.shut_rate.n:,} groups agree over "
+            f"step {self.last_step}: {_with_bounds(self.shut_rate)} of {_groups(self.shut_rate)} agree over "
             f"{_steps(self.num_steps)} ({composition}); T = {_t(self.multiplier)}; dilution "
             f"{format_share(self.dilution)}{tail}"
         )
@@ -97,10 +116,9 @@ def count_step(rows: Rollouts) -> tuple[StepCounts, tuple[GroupKind, ...]]:
         group_kind(rows.rewards_B[list(members)], [grades[row] for row in members]) for members in rows.members
     )
     groups = [(m, kind) for m, kind in zip(rows.members, kinds, strict=True) if len(m) > 1]
+    by_group = tuple(_group_counts(rows, members, kind) for members, kind in groups)
     of_kind = Counter(kind for _, kind in groups)
     inside = [row for members, _ in groups for row in members]
-    clones = [_clones(rows, members) for members, _ in groups]
-    told = [] if rows.capped is None else [flag for row in inside if (flag := rows.capped[row]) is not None]
     lengths = [0] * len(rows.rewards_B) if rows.lengths is None else [length or 0 for length in rows.lengths]
     return (
         StepCounts(
@@ -111,17 +129,34 @@ def count_step(rows: Rollouts) -> tuple[StepCounts, tuple[GroupKind, ...]]:
             tied_other=of_kind[GroupKind.TIED_OTHER],
             unscored=of_kind[GroupKind.UNSCORED],
             rollouts=len(inside),
-            unscored_rollouts=int(np.isnan(rows.rewards_B[inside]).sum()),
-            compared=sum(num for num, _ in clones),
-            copies=sum(num - distinct for num, distinct in clones),
-            compared_groups=sum(num > 1 for num, _ in clones),
-            whole_clones=sum(num > 1 and distinct == 1 for num, distinct in clones),
-            told=len(told),
-            capped=sum(told),
+            unscored_rollouts=sum(group.unscored for group in by_group),
+            compared=sum(group.compared for group in by_group),
+            copies=sum(group.copies for group in by_group),
+            compared_groups=sum(group.compared > 1 for group in by_group),
+            whole_clones=sum(group.whole for group in by_group),
+            told=sum(group.told for group in by_group),
+            capped=sum(group.capped for group in by_group),
             tokens=sum(lengths[row] for row in inside),
             live_tokens=sum(lengths[row] for m, kind in groups if kind is GroupKind.LIVE for row in m),
+            by_group=by_group,
         ),
         kinds,
+    )
+
+
+def _group_counts(rows: Rollouts, members: Sequence[int], kind: GroupKind) -> GroupCounts:
+    compared, distinct = _clones(rows, members)
+    told = [] if rows.capped is None else [flag for row in members if (flag := rows.capped[row]) is not None]
+    return GroupCounts(
+        problem=None if rows.prompts is None else hash(rows.prompts[members[0]]),
+        kind=kind,
+        rollouts=len(members),
+        unscored=int(np.isnan(rows.rewards_B[list(members)]).sum()),
+        compared=compared,
+        copies=compared - distinct,
+        whole=compared > 1 and distinct == 1,
+        told=len(told),
+        capped=sum(told),
     )
 
 
@@ -152,30 +187,54 @@ def read_window(steps: Sequence[StepCounts], *, level: float) -> WindowReading:
     whole = steps[0]
     for one in steps[1:]:
         whole = add(whole, one)
-    scored, unscored = whole.live + whole.tied, whole.unscored
+    seen = whole.by_group
+    scored = [group for group in seen if group.kind is not GroupKind.UNSCORED]
+    comparable = [group for group in seen if group.compared > 1]
 
-    def share(k: int, n: int, left_out: int = 0) -> Interval | None:
-        return wilson(k, n, level, left_out=left_out) if n else None
+    def kinds(*wanted: GroupKind) -> Interval | None:
+        found = [(group.problem, group.kind in wanted, 1) for group in scored]
+        return _share(found, "groups", level, left_out=whole.unscored)
 
-    shut = share(whole.tied, scored, unscored)
+    shut = kinds(GroupKind.ALL_RIGHT, GroupKind.ALL_WRONG, GroupKind.TIED_OTHER)
     shares = [step.live / step.groups for step in steps if step.groups]
+    dead = sum(part == 0 for part in shares)
     return WindowReading(
         first_step=steps[0].step,
         last_step=steps[-1].step,
         num_steps=len(steps),
         shut_rate=shut,
-        all_right=share(whole.all_right, scored, unscored),
-        all_wrong=share(whole.all_wrong, scored, unscored),
-        tied_other=share(whole.tied_other, scored, unscored),
-        multiplier=None if shut is None else multiplier(shut),
+        all_right=kinds(GroupKind.ALL_RIGHT),
+        all_wrong=kinds(GroupKind.ALL_WRONG),
+        tied_other=kinds(GroupKind.TIED_OTHER),
+        multiplier=None if shut is None else multiplier_of(shut),
         dilution=sum(shares) / len(shares) if shares else None,
-        dead_steps=share(sum(part == 0 for part in shares), len(shares)),
-        clones=share(whole.copies, whole.compared),
-        whole_clones=share(whole.whole_clones, whole.compared_groups),
-        capped=share(whole.capped, whole.told),
-        unscored=share(whole.unscored_rollouts, whole.rollouts),
+        dead_steps=wilson(dead, len(shares), level) if shares else None,
+        clones=_share([(g.problem, g.copies, g.compared) for g in seen], "rollouts", level),
+        whole_clones=_share([(g.problem, g.whole, 1) for g in comparable], "groups", level),
+        capped=_share([(g.problem, g.capped, g.told) for g in seen], "rollouts", level),
+        unscored=_share([(g.problem, g.unscored, g.rollouts) for g in seen], "rollouts", level),
         live_token_frac=whole.live_tokens / whole.tokens if whole.tokens else None,
     )
+
+
+def _share(
+    counted: Sequence[tuple[int | None, int, int]], unit: str, level: float, *, left_out: int = 0
+) -> Interval | None:
+    """Share of the units of groups, (problem, how many count, of how many) each; problems are drawn together."""
+    sums: dict[tuple[str, int], list[int]] = {}
+    for place, (problem, count, size) in enumerate(counted):
+        if size:
+            of = sums.setdefault(("group", place) if problem is None else ("problem", problem), [0, 0])
+            of[0], of[1] = of[0] + size, of[1] + count
+    if not sums:
+        return None
+    alike = sorted(Counter(map(tuple, sums.values())).items())
+    named = any(kind == "problem" for kind, _ in sums)
+    size_C, count_C, copies_C = zip(*((*key, copies) for key, copies in alike), strict=True)
+    clusters = Clusters.of(size_C, copies_C, name="problems" if named else "groups")
+    found = clustered_share(count_C, clusters, level=level, left_out=left_out, unit=unit)
+    unnamed = any(kind == "group" for kind, _ in sums)
+    return replace(found, note=UNNAMED) if unnamed else found
 
 
 def metrics_of(window: WindowReading, fresh: StepCounts | None, *, prefix: str) -> dict[str, float]:
@@ -211,6 +270,12 @@ def metrics_of(window: WindowReading, fresh: StepCounts | None, *, prefix: str) 
 
 def _steps(num: int) -> str:
     return f"{num:,} step" + ("" if num == 1 else "s")
+
+
+def _groups(share: Interval) -> str:
+    """What the share is of."""
+    of = f" of {share.num_clusters:,} {share.clusters}" if isinstance(share, ClusteredShare) else ""
+    return f"{share.n:,} groups{of}"
 
 
 def _with_bounds(share: Interval) -> str:

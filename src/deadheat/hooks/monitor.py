@@ -11,7 +11,7 @@ on counting: watching a run does not end it.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -72,7 +72,10 @@ class GroupMonitor:
                 self.close()
         if batch.purpose is not Purpose.TRAIN:
             return
-        self._fresh = counts if self._fresh is None else add(self._fresh, counts)
+        bare = replace(
+            counts, by_group=()
+        )  # what came since the last metrics has no interval, and may never be asked for
+        self._fresh = bare if self._fresh is None else add(self._fresh, bare)
         if self._steps and self._steps[-1].step == counts.step:
             self._steps[-1] = add(self._steps[-1], counts)
             return

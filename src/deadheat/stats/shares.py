@@ -6,13 +6,14 @@ p = Σk/Σn, and the jackknife of `clusters.py` leaves one cluster out at a time
     v        = (C−1)/C · Σ_c (p₍₋c₎ − p)²        the same as (C−1)/C · Σ (w_c(p_c − p)/(1 − w_c))²
     1/n*     = (1−λ)·v/(p(1−p)) + λ/C_e          λ = 2/(2 + m), C_e = N²/Σn_c²; n* is at most N
     share    Wilson at n* units with Student's quantile at C_e − 1 degrees of freedom
-    mean     mean ± t·√v
+    mean     mean ± t·√v at √((C_e − 1)·C₄) degrees of freedom, C₄ = (Σa²)²/Σa⁴ with a = w/(1 − w)
     change   of two shares with limits (l, u): d − √((p₁−l₁)² − 2ρ(p₁−l₁)(u₀−p₀) + (u₀−p₀)²), and so upwards
 
 m is the effective number of clusters that hold the rarer outcome. v says nothing where m = 0, a share of 0 or 1: then
 n* = C_e, as if the units of a cluster were one. Without λ a rare outcome in clusters of uneven size is covered 86% of
 the time in place of 95%; with it 94% or more (6–1,000 clusters, shares of 2–90%, any correlation inside). Fewer than 6
-clusters have n* = C_e and the normal quantile. A change is Zou and Donner's (2008) recovery of variances from the two
+clusters have n* = C_e and the normal quantile. Means are skewed where shares are bounded: C_e − 1 degrees of freedom cover
+93% of the time at 30 uneven clusters of lengths, and C₄ counts the clusters that the variance itself rests on. A change is Zou and Donner's (2008) recovery of variances from the two
 intervals, ρ the jackknife's correlation of the two shares, and never narrower than t·√(1/C₀² + 1/C₁²): clusters of
 which none changed say as much as the rule of three. Source of the share: Korn and Graubard 1998; Wilson 1927.
 """
@@ -29,6 +30,7 @@ from deadheat.stats.distributions import normal_quantile, t_quantile
 from deadheat.stats.groups import Multiplier, multiplier
 from deadheat.stats.intervals import Interval, wilson
 
+UNNAMED = "no problem is named: groups are read as independent"
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]  # [R, J] sums to [R, K] figures, row by row
 
@@ -62,6 +64,19 @@ class Clusters:
     def effective(self) -> float:
         """C_e: clusters of equal size that would say as much."""
         return self.total**2 / max(float(self.copies_C @ self.size_C**2), 1.0)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of a mean: √((C_e − 1)·C₄), at most C_e − 1.
+
+        Example:
+            >>> round(Clusters.of([2.0] * 6).df, 6), round(Clusters.of([1, 1, 1, 1, 1, 5]).df, 2)
+            (5.0, 1.62)
+        """
+        weight_C = self.size_C / self.total
+        square_C = (weight_C / np.maximum(1 - weight_C, 1e-12)) ** 2
+        holding = (self.copies_C @ square_C) ** 2 / (self.copies_C @ square_C**2)
+        return float(min(self.effective - 1, math.sqrt((self.effective - 1) * holding)))
 
     @property
     def single(self) -> bool:
@@ -184,7 +199,7 @@ def clustered_average(
     enough = clusters.num >= FEWEST_CLUSTERS
     v = float(jackknife(_ratio, sums_CJ, clusters.copies_C)[0, 0]) if enough else 0.0
     few = f"no interval: {clusters.num} {clusters.name}, and it wants {FEWEST_CLUSTERS} or more"
-    half = t_quantile((1 + level) / 2, clusters.effective - 1) * math.sqrt(v) if v > 0 else math.inf
+    half = t_quantile((1 + level) / 2, clusters.df) * math.sqrt(v) if v > 0 else math.inf
     return Interval(
         estimate=mean,
         low=mean - half,
@@ -250,7 +265,7 @@ class TwoParts:
     @property
     def df(self) -> float:
         """Degrees of freedom of what compares the parts: the smaller part's."""
-        return min(self.part(place).effective for place in (0, 1)) - 1
+        return min(self.part(place).df for place in (0, 1))
 
     @property
     def enough(self) -> bool:
