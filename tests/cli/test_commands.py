@@ -26,7 +26,6 @@ task = { name = "addition", limit = 20, held_out = 100 }
 rollouts = { questions_per_step = 2, group_size = 4 }
 eval = { pool = 4, every = 1 }
 stop.steps = 1
-verdict.resamples = 200
 
 [[arm]]
 name = "checker"
@@ -206,3 +205,16 @@ def test_an_unknown_model_is_refused_before_anything_is_written(deadheat: Shell,
     assert "error: " in done.stderr and "no-such-wheel" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_folder_alone_is_judged_as_it_stands_and_that_is_no_second_look(
+    deadheat: Shell, raced: tuple[Path, Ended]
+) -> None:
+    folder, _ = raced
+    before = (folder / "looks.json").read_bytes()
+    shown = deadheat("verdict", folder)
+    assert shown.returncode == 0 and "checker against plant" in shown.stdout
+    record = json.loads(deadheat("verdict", folder, "--json").stdout)
+    assert record["schema"] == "deadheat.race-verdict"
+    assert record == json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    assert (folder / "looks.json").read_bytes() == before

@@ -1,6 +1,7 @@
 """`deadheat verdict`: is the gap between two sides of per-item results real?"""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,8 +57,13 @@ class FixedName(StrEnum):
 
 
 def verdict(
-    a: Annotated[str, typer.Argument(metavar="A", help="Results file, or RUN:arm@peak|final|converged|step-75.")],
-    b: Annotated[str | None, typer.Argument(metavar="[B]", help="The other side; left out with --side.")] = None,
+    a: Annotated[
+        str,
+        typer.Argument(metavar="A", help="Results file, or RUN:arm@peak|final|converged|step-75; a run folder alone."),
+    ],
+    b: Annotated[
+        str | None, typer.Argument(metavar="[B]", help="The other side; left out with --side and of a run folder.")
+    ] = None,
     side: SideOption = None,
     item: ItemOption = None,
     value: ValueOption = None,
@@ -113,7 +119,12 @@ def verdict(
         deadheat verdict runs/addition:checker@final runs/addition:plant@final --plot gap.svg
 
         deadheat verdict tuned.csv base.csv --fixed B --within 0.02 --exit-code
+
+        deadheat verdict runs/addition
     """
+    if b is None and _is_run(a):
+        _look_again(a, json=json)
+        return
     from dataclasses import replace
 
     from deadheat.sides import Asked, load_side, load_sides
@@ -155,6 +166,30 @@ def verdict(
         _print(found)
     if exit_code:
         raise typer.Exit(_exit_codes()[found.verdict.words])
+
+
+def _is_run(reference: str) -> bool:
+    """A folder that `deadheat race` wrote; named alone it is judged as it stands, which is a look."""
+    return (Path(reference) / "resolved.json").is_file()
+
+
+def _look_again(reference: str, *, json: bool) -> None:
+    """Judge a race's folder with what is there; the race file says how."""
+    from rich.console import Console
+
+    from deadheat.archive import read_json
+    from deadheat.race import RaceConfig, as_record, look_again
+    from deadheat.race.screen import race_screen
+    from deadheat.race.verdict import run_seconds
+
+    folder = Path(reference)
+    found = look_again(folder)
+    if json:
+        print_json(as_record(found))
+        return
+    race, report = RaceConfig.from_resolved(read_json(folder / "resolved.json")), folder / "report.html"
+    shown = report if report.is_file() else None
+    Console().print(race_screen(race, found, seconds=run_seconds(folder, race), report=shown, notes=()))
 
 
 def summary(found: "Comparison") -> dict[str, Any]:
