@@ -134,7 +134,7 @@ def false_call_words(pair: PairVerdict) -> str:
     ours, theirs = pair.verdict.instrument.false_call, pair.verdict.instrument.false_call_two_part
     if ours is None or theirs is None:
         return "no answer tells the arms apart, so there is nothing to simulate"
-    ours_rate, theirs_rate = f"{100 * ours.false_call_frac:.1f}%", f"{100 * theirs.false_call_frac:.1f}%"
+    ours_rate, theirs_rate = (_rate(rate.false_call_frac) for rate in (ours, theirs))
     if ours.these_runs_only:
         return (
             f"between equal models, this rule says 'these runs only' in {ours_rate} of races like this; the two-part rule "
@@ -151,6 +151,8 @@ def spread_words(pair: PairVerdict) -> str:
     spread = pair.verdict.effect.spread
     if spread is None:
         return "one seed: nothing is said of others"
+    if 100 * spread.high < 0.05:
+        return "their gaps differ less than item noise alone would have them: τ̂ = 0, which never means that seeds agree"
     zero = "; 0 never means that seeds agree" if 100 * spread.tau < 0.05 else ""
     return (
         f"their gaps spread by τ̂ = {100 * spread.tau:.1f} pp, {level_words(spread.level)} interval "
@@ -295,7 +297,11 @@ def _seeds(num: int) -> str:
     return f"{num} seed{'s' if num > 1 else ''}"
 
 
+def _rate(frac: float) -> str:
+    return "under 0.1%" if frac < 0.0005 else f"{100 * frac:.1f}%"
+
+
 def _gap(smallest: SmallestGap) -> str:
     if smallest.gap is None:
-        return f"no gap that this table can carry, at most {100 * smallest.most_gap:.1f} pp,"
+        return f"no gap up to {100 * smallest.most_gap:.1f} pp, the most that these answers can show,"
     return f"a gap of {100 * smallest.gap:.1f} pp"
