@@ -73,7 +73,7 @@ def test_the_page_has_every_part_on_one_screen(run, run_folder):
     lines = text.splitlines()
     assert len(lines) <= 26 and max(map(cell_len, lines)) <= 80
     names = {line.split("  ")[0].strip() for line in lines}
-    said = {"decided by", "half-widths", "two-part rule", "errs", "smallest gap", "seeds"}
+    said = {"decided by", "half-widths", "two-part rule", "false calls", "smallest gap", "seeds"}
     assert names >= said | {"pooled", "gain A", "gain B"}
     assert "Called: good@final beats bad@final, for these recipes." in text and "8–0–4" in text
     assert not {"crossed", "flat", "nested"} & names

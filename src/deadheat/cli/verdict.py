@@ -266,21 +266,15 @@ def _print(found: "Comparison") -> None:
 
 
 def _sentence(found: "Comparison") -> str:
-    from deadheat.reports.verdict_words import difference, headline
+    from deadheat.reports.verdict_words import Names, difference_words, headline
 
-    return f"{headline(found.verdict, _names(found))} {difference(found.verdict, _letters())}."
+    return f"{headline(found.verdict, _names(found))}. {difference_words(found.verdict, Names(a='A', b='B'))}."
 
 
 def _names(found: "Comparison") -> "Names":
     from deadheat.reports.verdict_words import Names
 
     return Names(a=found.name_a, b=found.name_b)
-
-
-def _letters() -> "Names":
-    from deadheat.reports.verdict_words import Names
-
-    return Names(a="A", b="B")
 
 
 def _level(found: "Comparison", mean: float) -> str:
@@ -290,7 +284,7 @@ def _level(found: "Comparison", mean: float) -> str:
 def _table(found: "Comparison") -> tuple[list[str], list[list[str]], list[str]]:
     """Headings, a row per seed, the totals."""
     from deadheat.reports.formats import format_p
-    from deadheat.reports.verdict_words import bounds, interval
+    from deadheat.reports.verdict_words import estimate_words, interval_words, signed_words
 
     verdict, unit = found.verdict, "%" if found.verdict.is_share else "mean"
     own = [_level(found, found.mean_a.estimate), _level(found, found.mean_b.estimate)]
@@ -299,7 +293,10 @@ def _table(found: "Comparison") -> tuple[list[str], list[list[str]], list[str]]:
             [f"{row.side} {row.seed[:16]}", *(_level(found, row.mean.estimate) if row.side == s else "" for s in "AB")]
             for row in found.side_rows
         ]
-        headings, all_row = ["seed", f"A {unit}", f"B {unit}", "A−B"], ["all", *own, interval(verdict, verdict.effect)]
+        headings, all_row = (
+            ["seed", f"A {unit}", f"B {unit}", "A−B"],
+            ["all", *own, f"{estimate_words(verdict, verdict.effect)}, {interval_words(verdict, verdict.effect)}"],
+        )
         return headings, [[*row, ""] for row in rows], all_row
     headings = ["seed", f"A {unit}", f"B {unit}", "A−B", "over items", "won–lost–tied", "p"]
     rows = [
@@ -307,8 +304,8 @@ def _table(found: "Comparison") -> tuple[list[str], list[list[str]], list[str]]:
             row.seed[:16],
             _level(found, row.mean_a.estimate),
             _level(found, row.mean_b.estimate),
-            interval(verdict, row.difference).split(",")[0].removesuffix(" pp"),
-            bounds(verdict, row.difference),
+            signed_words(verdict, row.difference.estimate),
+            interval_words(verdict, row.difference),
             f"{row.tally.wins}–{row.tally.losses}–{row.tally.ties}",
             format_p(row.test.p_value, row.test.log10_p),
         ]
@@ -318,8 +315,8 @@ def _table(found: "Comparison") -> tuple[list[str], list[list[str]], list[str]]:
     pooled = [
         "pooled",
         *own,
-        interval(verdict, verdict.effect).split(",")[0].removesuffix(" pp"),
-        bounds(verdict, verdict.effect),
+        signed_words(verdict, verdict.effect.estimate),
+        interval_words(verdict, verdict.effect),
         f"{votes.pooled.wins}–{votes.pooled.losses}–{votes.pooled.ties}",
         format_p(votes.test.p_value, votes.test.log10_p),
     ]
@@ -329,24 +326,24 @@ def _table(found: "Comparison") -> tuple[list[str], list[list[str]], list[str]]:
 def _facts(found: "Comparison") -> list[tuple[str, str]]:
     from deadheat.reports.verdict_words import (
         decided_by,
-        errors_line,
-        halves,
+        false_call_words,
+        half_width_words,
         rule_name,
-        smallest_line,
-        spread_line,
-        vote_line,
+        smallest_words,
+        spread_words,
+        vote_words,
     )
 
-    verdict = found.verdict
+    verdict, names = found.verdict, _names(found)
     lines = _gains(found)
-    lines += [("decided by", decided_by(verdict)), ("half-widths", halves(verdict))]
+    lines += [("decided by", decided_by(verdict)), ("half-widths", half_width_words(verdict))]
     if verdict.effect.coupled:
-        lines += [(f"{rule_name(verdict.votes.rule)} rule", vote_line(verdict.votes))]
+        lines += [(f"{rule_name(verdict.votes.rule)} rule", vote_words(verdict, names))]
     else:
-        lines += [("votes", f"on the items' means over seeds: {vote_line(verdict.votes)}")]
-    lines += [("errs", errors_line(verdict)), ("smallest gap", smallest_line(verdict))]
+        lines += [("votes", f"on the items' means over seeds: {vote_words(verdict, names)}")]
+    lines += [("false calls", false_call_words(verdict, names)), ("smallest gap", smallest_words(verdict))]
     if verdict.effect.spread is not None:
-        lines.append(("seeds", spread_line(verdict)))
+        lines.append(("seeds", spread_words(verdict)))
     scale = 100 if verdict.is_share else 1
     lines += [
         (
@@ -360,17 +357,17 @@ def _facts(found: "Comparison") -> list[tuple[str, str]]:
 
 
 def _gains(found: "Comparison") -> list[tuple[str, str]]:
-    from deadheat.reports.verdict_words import bounds, interval
+    from deadheat.reports.verdict_words import estimate_words, interval_words
 
     lines = []
     for name, gain in zip(("gain A", "gain B"), found.verdict.gains, strict=False):
         said = "learned" if gain.learned else "lost" if gain.lost else "does not clear zero"
-        value = interval(found.verdict, gain.effect).split(",")[0]
+        value = estimate_words(found.verdict, gain.effect)
         lines.append(
             (
                 name,
                 f"{_level(found, gain.before)} → {_level(found, gain.after)}: {value}, "
-                f"{bounds(found.verdict, gain.effect)}, {said}",
+                f"{interval_words(found.verdict, gain.effect)}, {said}",
             )
         )
     return lines
