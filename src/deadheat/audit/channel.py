@@ -80,7 +80,12 @@ def channel_ends(rows: pl.LazyFrame) -> pl.Expr:
     if channel is None:
         return nowhere
     marks = _graded(rows, channel).select(*channel.places, channel.axis).unique().collect(engine="streaming")
-    found = []
+    return ends_among(marks, channel)
+
+
+def ends_among(marks: pl.DataFrame, channel: Channel) -> pl.Expr:
+    """0 at the first of these marks of a place, 1 at the last, null elsewhere."""
+    found, nowhere = [], pl.lit(None, pl.Int8)
     for own in marks.partition_by(channel.places) if channel.places else [marks]:
         here = pl.all_horizontal(pl.lit(True), *(pl.col(name) == own[name][0] for name in channel.places))
         first, last = own[channel.axis].min(), own[channel.axis].max()

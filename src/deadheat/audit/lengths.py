@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from deadheat.audit.channel import (
     ChannelShift,
-    channel_ends,
     channel_of,
     channel_shifts,
     count_channel,
     count_ends,
     drawn_together,
+    ends_among,
     reach,
 )
 from deadheat.audit.counts import Counts, counted
@@ -118,31 +118,29 @@ def count_lengths(rows: pl.LazyFrame, end: pl.Expr | None = None) -> LengthCount
     channel = channel_of(names)
     if channel is None:
         return LengthCounts(histogram=histogram, clusters=clusters)
-    end = channel_ends(rows) if end is None else end
+    graded = count_channel(rows, channel)
+    end = ends_among(graded.table, channel) if end is None else end
     return LengthCounts(
         histogram=histogram,
         clusters=clusters,
-        channel=count_channel(rows, channel),
+        channel=graded,
         ends=count_ends(rows, channel, end) if drawn_together(names) else None,
     )
 
 
 def _count_clusters(keyed: pl.LazyFrame, has_stop: bool) -> Counts:
     """Rollouts and tokens by problem, for each stop reason and for any; groups without a problem by equal sums."""
-    kept = [keyed.with_columns(stop=pl.lit("any")), *([keyed] if has_stop else [])]
-    names = columns_of(keyed)
-    own = PROBLEM if PROBLEM in names else GROUP
-    tables = []
-    for part in kept:
-        sums = part.group_by("purpose", "outcome", "stop", own).agg(
-            pl.len().cast(pl.Int64).alias("rollouts"), pl.col("length").sum().alias("tokens")
-        )
-        if own == GROUP:  # a group lies in one shard, so that equal ones may be put together at once
-            alike_ = ["purpose", "outcome", "stop", "rollouts", "tokens"]
-            sums = sums.group_by(alike_).agg(pl.len().cast(pl.Int64).alias(COPIES))
-        tables.append(sums.collect(engine="streaming"))
-    keys = ["purpose", "outcome", "stop", *([PROBLEM] if own == PROBLEM else ["rollouts", "tokens"])]
-    return counted(pl.concat(tables), keys)
+    own = PROBLEM if PROBLEM in columns_of(keyed) else GROUP
+    places, sums = ["purpose", "outcome", "stop"], ["rollouts", "tokens"]
+    counts = pl.len().cast(pl.Int64).alias("rollouts"), pl.col("length").sum().alias("tokens")
+    each = keyed.group_by(*places, own).agg(counts).collect(engine="streaming").lazy()
+    every = each.group_by("purpose", "outcome", own).agg(pl.col(sums).sum()).with_columns(stop=pl.lit("any"))
+    kept = [every.select(*places, own, *sums), *([each] if has_stop else [])]
+    if own == PROBLEM:
+        return counted(pl.concat(kept).collect(engine="streaming"), [*places, own])
+    # A group lies in one shard, so that equal ones may be put together at once.
+    alike_ = [part.group_by(*places, *sums).agg(pl.len().cast(pl.Int64).alias(COPIES)) for part in kept]
+    return counted(pl.concat(alike_).collect(engine="streaming"), [*places, *sums])
 
 
 def read_lengths(counts: LengthCounts, options: AuditOptions) -> Lengths:
