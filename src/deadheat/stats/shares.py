@@ -13,9 +13,11 @@ m is the effective number of clusters that hold the rarer outcome. v says nothin
 n* = C_e, as if the units of a cluster were one. Without λ a rare outcome in clusters of uneven size is covered 86% of
 the time in place of 95%; with it 94% or more (6–1,000 clusters, shares of 2–90%, any correlation inside). Fewer than 6
 clusters have n* = C_e and the normal quantile. Means are skewed where shares are bounded: C_e − 1 degrees of freedom cover
-93% of the time at 30 uneven clusters of lengths, and C₄ counts the clusters that the variance itself rests on. A change is Zou and Donner's (2008) recovery of variances from the two
-intervals, ρ the jackknife's correlation of the two shares, and never narrower than t·√(1/C₀² + 1/C₁²): clusters of
-which none changed say as much as the rule of three. Source of the share: Korn and Graubard 1998; Wilson 1927.
+93% of the time at 30 uneven clusters of lengths, and C₄ counts the clusters that the variance itself rests on.
+
+A change is Zou and Donner's (2008) recovery of variances from the two intervals, ρ the jackknife's correlation of the two
+shares, and never narrower than t·√(1/C₀² + 1/C₁²): clusters of which none changed say as much as the rule of three.
+Source of the share: Korn and Graubard 1998; Wilson 1927.
 """
 
 import math
