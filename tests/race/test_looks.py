@@ -8,7 +8,7 @@ import pytest
 from deadheat.archive import read_json, seal, write_json
 from deadheat.race import RaceConfig, RaceResult, as_record, judge, look_again, parse_race, run_race, verify_race
 from deadheat.race.looks import LOOKS, level_of
-from deadheat.race.words import fact_pairs, look_words, pair_sentence, warnings_of
+from deadheat.race.words import look_words, notes_of, pair_sentence, warnings_of
 from deadheat.stats import Words
 from deadheat.stats.looks import nominal_levels
 
@@ -60,7 +60,6 @@ def test_a_second_look_that_nobody_declared_is_counted_and_named(
     assert (second.looks.number, second.looks.level, second.looks.share_frac) == (2, 0.05, 1.0)
     assert look_words(second.looks) == "look 2 where none was declared: the level holds for the first"
     assert look_words(second.looks) in warnings_of(second)
-    assert dict(fact_pairs(second, second.pairs[0], always_smallest=True))["looks"] == look_words(second.looks)
     assert as_record(second)["summary"]["look"] == 2
 
 
@@ -75,6 +74,7 @@ def test_declared_looks_share_alpha_out_and_the_last_sees_all(write: Write, tmp_
     assert look_words(first.looks) == (
         "look 1 of 3 declared, at 33% of the planned answers: p is held against 0.000687"
     )
+    assert notes_of(first, race)[0] == look_words(first.looks)
     clear_win(write, 2)
     second = look_again(folder)
     clear_win(write, 3)

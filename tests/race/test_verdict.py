@@ -138,7 +138,7 @@ def test_a_small_gap_is_not_called_and_the_smallest_gap_stands_beside_it(
     assert two_part_words(pair) == (
         "not called (the pooled votes are not significant): pooled votes 3–1, 16 tied, exact p = 0.625"
     )
-    facts = dict(fact_pairs(verdict, pair, always_smallest=False))
+    facts = dict(fact_pairs(pair, always_smallest=False))
     assert list(facts) == ["difference", "two-part rule", "false calls", "these runs", "seeds", "smallest gap"]
     assert facts["difference"].startswith("+10.0 pp, 95% interval [−15.7, +35.7], p = ")
     # Equal gaps in all seeds leave a χ² interval of [0, 0], which is not printed as if it were knowledge.
@@ -173,6 +173,8 @@ def test_a_gap_that_lies_within_the_margin_asked_for_is_a_dead_heat(
         "Dead heat within ±15 pp. checker − plant = 0.0 pp, 95% interval [−17.4, +17.4], n = 20 held-out items × 3 seeds."
     )
     assert scope_of(pair).value == "these recipes"
+    said = dict(fact_pairs(pair, always_smallest=False))["dead heat"]
+    assert said == "the 90% interval [−14.4, +14.4] lies within ±15 pp"
     narrow = pair_of(tmp_path, within(hand, 0.14))
     assert pair_sentence(narrow).startswith("Not called. checker − plant = 0.0 pp")
     assert scope_of(narrow).value == "nothing"
@@ -393,7 +395,7 @@ def test_all_contrasts_are_one_family_and_words_and_adjusted_intervals_agree(wri
     sentence = pair_sentence(verdict.pairs[0])
     # SS 4.95: (4.95 + 2 + 2·.2025·20/22)/462·1.21 = .0191667; t₂₁ at 98.33% is 2.60135: ±.360140, at 95% ±.287909.
     assert "+45.0 pp, 98.33% interval [+9.0, +81.0] (adjusted for 3 contrasts), n = 20" in sentence
-    facts = dict(fact_pairs(verdict, verdict.pairs[0], always_smallest=True))
+    facts = dict(fact_pairs(verdict.pairs[0], always_smallest=True))
     assert "95% interval [+16.2, +73.8], p = " in facts["difference"]
     assert facts["family"].startswith("of 3 contrasts, adjusted by Holm: 98.33% interval [+9.0, +81.0], p = ")
     for pair in verdict.pairs:

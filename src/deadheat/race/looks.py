@@ -62,6 +62,11 @@ class Looks:
         return len(self.taken)
 
     @property
+    def are_too_many(self) -> bool:
+        """More than were planned: the level holds for those alone."""
+        return self.number > self.planned
+
+    @property
     def share_frac(self) -> float:
         """Share of the planned cells that this look sees."""
         return self.taken[-1].share_frac

@@ -13,8 +13,8 @@ from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict, run_seconds
 from deadheat.race.words import (
     cost_words,
     false_call_words,
-    pair_sentence,
     pair_tone,
+    race_sentence,
     smallest_words,
     two_part_words,
     warnings_of,
@@ -49,7 +49,7 @@ def _page(race: RaceConfig, verdict: RaceVerdict, sections: Sequence[Section], s
         kicker="Deadheat race",
         title=race.name,
         question=race.question or "Which arm is better?",
-        verdict_sentence="\n".join(map(pair_sentence, verdict.pairs)) or "No two arms have finished a seed in common.",
+        verdict_sentence=race_sentence(verdict) or "No two arms have finished a seed in common.",
         verdict_detail=_detail(verdict, first) if first else "",
         verdict_tone=Tone.INCOMPLETE if incomplete or first is None else pair_tone(first),
         sections=tuple(sections),
@@ -59,7 +59,8 @@ def _page(race: RaceConfig, verdict: RaceVerdict, sections: Sequence[Section], s
 
 def _detail(verdict: RaceVerdict, pair: PairVerdict) -> str:
     """What must not be missed beside the words, for the first contrast."""
-    said = [*warnings_of(verdict), f"two-part rule: {two_part_words(pair)}", false_call_words(pair)]
+    about = f"{pair.arm_a} against {pair.arm_b}, " if len(verdict.pairs) > 1 else ""
+    said = [*warnings_of(verdict), f"{about}two-part rule: {two_part_words(pair)}", false_call_words(pair)]
     said += [] if pair.verdict.called else [smallest_words(pair)]
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in said)
 

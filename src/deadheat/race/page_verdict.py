@@ -34,7 +34,7 @@ def verdict_section(verdict: RaceVerdict, pair: PairVerdict) -> Section:
     """Two arms: per-seed table, difference against the smallest gap, and what stands beside the words."""
     shares = f"{pair.arm_a} {_share(pair.share_a)}, {pair.arm_b} {_share(pair.share_b)} % right, over seeds and items, "
     shares += f"{level_words(pair.share_a.level)} intervals cut to 0–100, on the answers graded in both"
-    beside = (("shares", shares), *fact_pairs(verdict, pair, always_smallest=True))
+    beside = (("shares", shares), *fact_pairs(pair, always_smallest=True))
     facts = KeyValues(pairs=(("verdict", pair.words), *beside), code=False)
     lead = pair_sentence(pair) if len(verdict.pairs) > 1 else None
     blocks = (_seed_table(pair), _difference_figure(pair), facts)

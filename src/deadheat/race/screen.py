@@ -40,7 +40,7 @@ def race_screen(
     whole += [] if report is None else [("report", str(report))]
     parts: list[RenderableType] = [Text(one_line(verdict.question), style="bold")] if verdict.question else []
     for pair in verdict.pairs:
-        beside = fact_pairs(verdict, pair, always_smallest=False)
+        beside = fact_pairs(pair, always_smallest=False)
         last = pair is verdict.pairs[-1]
         banner_of_pair = banner(f"{pair.arm_a} against {pair.arm_b}", pair_sentence(pair), pair_tone(pair))
         parts += [banner_of_pair, seed_table(pair), Text(""), facts(beside + (whole if last else []))]

@@ -93,7 +93,17 @@ def level_words(level: float) -> str:
     return f"{100 * level:.4g}%"
 
 
-def fact_pairs(race: RaceVerdict, pair: PairVerdict, *, always_smallest: bool) -> list[tuple[str, str]]:
+def race_sentence(verdict: RaceVerdict) -> str:
+    """The verdict of the whole race: one contrast in full, several by their words."""
+    if len(verdict.pairs) == 1:
+        return pair_sentence(verdict.pairs[0])
+    return " ".join(
+        f"{pair.arm_a} against {pair.arm_b}, {format_pp(100 * pair.verdict.effect.estimate)}: {headline(pair)}."
+        for pair in verdict.pairs
+    )
+
+
+def fact_pairs(pair: PairVerdict, *, always_smallest: bool) -> list[tuple[str, str]]:
     """What stands beside the words: p and plain interval, adjustment, the two-part rule, errors, spread, smallest gap."""
     effect, decision = pair.verdict.effect, pair.verdict.decision
     plain = f"{interval_words(effect)}, p = {format_p(effect.p_value)}: {effect.method}"
@@ -106,8 +116,10 @@ def fact_pairs(race: RaceVerdict, pair: PairVerdict, *, always_smallest: bool) -
                 f"p = {format_p(decision.p_value)}",
             )
         )
-    if race.looks is not None and (look := look_words(race.looks)):
-        facts.append(("looks", look))
+    if (delta := pair.verdict.terms.within) is not None:
+        inner = effect.at(2 * pair.verdict.terms.alpha)
+        inside = "lies" if pair.verdict.within else "does not lie"
+        facts.append(("dead heat", f"the {interval_words(inner)} {inside} within ±{100 * delta:.4g} pp"))
     facts.append(("two-part rule", two_part_words(pair)))
     facts.append(("false calls", false_call_words(pair)))
     if effect.num_seeds > 1:
@@ -177,7 +189,7 @@ def smallest_words(pair: PairVerdict) -> str:
 
 def look_words(looks: Looks) -> str:
     """Which look this is, and what it costs; empty for the one look of a race that declares none."""
-    if looks.number > looks.planned:
+    if looks.are_too_many:
         declared = f"of {looks.planned} declared" if looks.declared else "where none was declared"
         first = "the first" if looks.planned == 1 else f"the first {looks.planned}"
         return f"look {looks.number} {declared}: the level holds for {first}"
@@ -262,7 +274,7 @@ def warnings_of(verdict: RaceVerdict) -> list[str]:
         for text in (*pair.verdict.copies, pair.verdict.effect.note)
         if text
     ]
-    if verdict.looks is not None and verdict.looks.number > verdict.looks.planned:
+    if verdict.looks is not None and verdict.looks.are_too_many:
         said.append(look_words(verdict.looks))
     said += [f"{name} diverged and is read at its last evaluation" for name in verdict.diverged]
     said += [f"{name} has no outcome yet and is left out" for name in verdict.missing]
@@ -272,8 +284,9 @@ def warnings_of(verdict: RaceVerdict) -> list[str]:
 
 
 def notes_of(verdict: RaceVerdict, race: RaceConfig) -> list[str]:
-    """What else a reader must know: coupling, left-out answers."""
-    notes = coupling_words(verdict.couplings)
+    """What else a reader must know: a declared look, coupling, left-out answers."""
+    look = "" if verdict.looks is None or verdict.looks.are_too_many else look_words(verdict.looks)
+    notes = [*([look] if look else []), *coupling_words(verdict.couplings)]
     runs = [run for arm in verdict.arms for run in arm.runs]
     unscored, unparsed = sum(r.num_unscored for r in runs), sum(r.num_unparsed for r in runs)
     answers = sum(arm.eval.pool * arm.eval.samples for arm in race.arms.values()) * len(race.seeds)
