@@ -1,4 +1,4 @@
-# Six verbs: race, test, check, docs, bench, bench-peers. Each works on a fresh clone: what environment it needs is made.
+# Seven verbs: race, test, check, docs, operating, bench, bench-peers. Each works on a fresh clone and makes its environment.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 PEERS := .venv-peers
 ARGS ?=
 
-.PHONY: race test check docs bench bench-peers env clean
+.PHONY: race test check docs operating bench bench-peers env clean
 
 race: env ## the bundled race on a real model: prints the verdict page and the path of report.html
 	$(BIN)/deadheat race addition --workers 2 --out runs/addition --resume
@@ -22,6 +22,9 @@ check: env ## format, lint, types, import contract
 
 docs: env ## examples in docstrings, and that the pages say of the code what the code says
 	$(BIN)/python -m pytest --no-header -p no:cacheprovider src tests/test_docs*.py
+
+operating: env ## counts every printed level on 2,000 drawn tables a cell, about half an hour; ARGS="--only looks" for some
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.operating $(ARGS)
 
 bench: env ## ratios against named peers and slow twins, with machine facts
 	$(BIN)/python benchmarks/engine.py

@@ -1,0 +1,97 @@
+"""The counted cells as a table on disk: docs/statistics/operating.csv, one row a cell, worst cells of a claim marked."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .cells import Count
+
+PATH = Path(__file__).parents[2] / "docs" / "statistics" / "operating.csv"
+COLUMNS = ("claim", "reader", "design", "counted", "tables", "rate", "se", "bound", "holds", "worst")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One cell as counted."""
+
+    claim: str
+    reader: str
+    design: str
+    counted: str
+    tables: int
+    rate: float
+    se: float  # of the rate
+    bound: str  # "at most 0.0650", "at least …", "0.77 to 0.83", "none"
+    holds: bool | None  # None: there is no bound
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        return self.claim, self.reader, self.design
+
+    @property
+    def excess(self) -> float:
+        """How near the rate comes to breaking its bound, or how far it goes beyond."""
+        numbers = [float(word) for word in self.bound.split() if word[0].isdigit()]
+        if not numbers:
+            return self.rate
+        if self.bound.startswith("at"):
+            return self.rate - numbers[0] if "most" in self.bound else numbers[0] - self.rate
+        return abs(self.rate - sum(numbers) / 2) - (numbers[1] - numbers[0]) / 2
+
+
+def row_of(count: Count) -> Row:
+    cell = count.cell
+    return Row(
+        claim=cell.claim,
+        reader=cell.reader,
+        design=cell.design,
+        counted=cell.counted,
+        tables=count.tables,
+        rate=count.rate,
+        se=count.se,
+        bound=count.bound.words,
+        holds=None if count.bound.target is None else count.holds,
+    )
+
+
+def worst_of(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
+    """The row of each claim that is nearest to its bound, or furthest beyond; the first of equals."""
+    worst: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        key = (row.claim, row.reader if row.bound == "none" else "")
+        if key not in worst or row.excess > worst[key].excess:
+            worst[key] = row
+    return worst
+
+
+def write(rows: Sequence[Row], path: Path = PATH) -> None:
+    worst = {row.name for row in worst_of(rows).values()}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            holds = "" if row.holds is None else "yes" if row.holds else "no"
+            marked = "worst" if row.name in worst else ""
+            figures = (row.tables, f"{row.rate:.4f}", f"{row.se:.4f}")
+            writer.writerow([row.claim, row.reader, row.design, row.counted, *figures, row.bound, holds, marked])
+
+
+def load(path: Path = PATH) -> list[Row]:
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Row(
+                claim=line["claim"],
+                reader=line["reader"],
+                design=line["design"],
+                counted=line["counted"],
+                tables=int(line["tables"]),
+                rate=float(line["rate"]),
+                se=float(line["se"]),
+                bound=line["bound"],
+                holds=None if line["holds"] == "" else line["holds"] == "yes",
+            )
+            for line in csv.DictReader(file)
+        ]
