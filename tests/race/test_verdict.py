@@ -19,16 +19,14 @@ from deadheat.race.tables import share_of
 from deadheat.race.verdict import PairVerdict
 from deadheat.race.words import (
     fact_pairs,
-    false_call_words,
     gain_lines,
+    names_of,
     notes_of,
     pair_sentence,
     scope_of,
-    smallest_words,
-    spread_words,
-    two_part_words,
     warnings_of,
 )
+from deadheat.reports.verdict_words import false_call_words, smallest_words, spread_words, vote_words
 from deadheat.stats import Words, paired_effect
 from deadheat.stats.holm import holm
 
@@ -65,7 +63,7 @@ def test_an_arm_that_wins_nearly_every_item_in_every_seed_is_called_for_these_re
         "n = 20 held-out items × 3 seeds."
     )
     # Pooled votes: an item that one seed ties has two votes for A. 20–0: p = 2·2⁻²⁰.
-    assert two_part_words(pair) == "called(checker): pooled votes 20–0, 0 tied, exact p = 1.91e-6"
+    assert vote_words(pair.verdict, names_of(pair)) == "called(checker): pooled votes 20–0, 0 tied, exact p = 1.91e-6"
     assert (pair.winner, scope_of(pair).value) == ("checker", "these recipes")
     assert [arm.gain.learned for arm in verdict.arms if arm.gain] == [True, False]
     assert gain_lines(verdict)[1] == "plant did not clear zero: 0.0% → 0.0%, gain 0.0 pp, 95% interval [−15.1, +15.1]"
@@ -101,7 +99,7 @@ def test_where_one_seed_goes_the_other_way_only_these_runs_differ(
         "n = 20 held-out items × 3 seeds."
     )
     # Pooled 11–0: p = 2·2⁻¹¹ = .000977, and seed 3 is on the other side.
-    assert two_part_words(pair) == (
+    assert vote_words(pair.verdict, names_of(pair)) == (
         "not called (at least one seed's own net is not on the pooled side): pooled votes 11–0, 9 tied, exact p = 0.000977"
     )
     assert (pair.winner, scope_of(pair).value) == ("checker", "these runs")
@@ -116,9 +114,11 @@ def test_one_seed_is_never_called_however_clear(write: Write, hand: RaceConfig, 
         "These runs only: checker is ahead; another seed may turn it. checker − plant = +95.0 pp, 95% interval "
         "[+72.2, +117.8], n = 20 held-out items × 1 seed."
     )
-    assert spread_words(pair) == "one seed: nothing is said of others"
-    assert "this rule says 'these runs only' in " in false_call_words(pair)
-    assert smallest_words(pair).endswith(" shows in these runs at 80% power; one seed calls nothing for the recipes")
+    assert spread_words(pair.verdict) == "one seed: nothing is said of others"
+    assert "this rule says 'these runs only' in " in false_call_words(pair.verdict, names_of(pair))
+    assert smallest_words(pair.verdict).endswith(
+        " shows in these runs at 80% power; one seed calls nothing for the recipes"
+    )
 
 
 def test_a_small_gap_is_not_called_and_the_smallest_gap_stands_beside_it(
@@ -135,7 +135,7 @@ def test_a_small_gap_is_not_called_and_the_smallest_gap_stands_beside_it(
     assert pair_sentence(pair).endswith(
         "checker − plant = +10.0 pp, 95% interval [−15.7, +35.7], n = 20 held-out items × 3 seeds."
     )
-    assert two_part_words(pair) == (
+    assert vote_words(pair.verdict, names_of(pair)) == (
         "not called (the pooled votes are not significant): pooled votes 3–1, 16 tied, exact p = 0.625"
     )
     facts = dict(fact_pairs(pair, always_smallest=False))
@@ -198,8 +198,11 @@ def test_where_no_answer_tells_the_arms_apart_nothing_is_simulated(
     (pair,) = verdict.pairs
     # Twenty columns of 0 with +1 and −1 beside them: 2/462·1.21 = .00523810; t₂₁·√ = .150511. No width is zero.
     assert pair_sentence(pair).startswith("Not called. checker − plant = 0.0 pp, 95% interval [−15.1, +15.1]")
-    assert false_call_words(pair) == "no answer tells the arms apart, so there is nothing to simulate"
-    assert smallest_words(pair).startswith("no answer tells the arms apart")
+    assert (
+        false_call_words(pair.verdict, names_of(pair))
+        == "nothing differs between the sides, so there is nothing to simulate"
+    )
+    assert smallest_words(pair.verdict).startswith("nothing differs between the sides")
     assert warnings_of(verdict) == ["checker − plant: checker and plant hold the same scores, item by item"]
 
 
@@ -213,7 +216,7 @@ def test_where_no_arm_gained_there_is_nothing_to_rank_whatever_the_votes_say(
     (pair,) = verdict.pairs
     assert pair.verdict.effect.called and pair.verdict.words is Words.NOTHING_TO_RANK
     assert pair_sentence(pair).startswith(
-        "Nothing learned, nothing to rank: no arm's gain over step 0 clears zero. che"
+        "Nothing learned, nothing to rank: neither side's gain over its step 0 clears zero. che"
     )
     assert gain_lines(verdict)[1].startswith("plant lost: 100.0% → 5.0%, gain −95.0 pp, 95% interval [−116.1, −73.9]")
     assert (pair.winner, scope_of(pair).value) == (None, "nothing")
@@ -421,7 +424,7 @@ def test_intervals_and_the_smallest_gap_follow_alpha_and_power(write: Write, han
     pair = pair_of(tmp_path, strict)
     # .143803 at 90%, as worked for the dead heat.
     assert "90% interval [−14.4, +14.4]" in pair_sentence(pair)
-    assert "at 90% power" in smallest_words(pair)
+    assert "at 90% power" in smallest_words(pair.verdict)
     assert {gap.difference.level for gap in pair.seed_gaps} == {0.9} and pair.share_a.level == 0.9
 
 

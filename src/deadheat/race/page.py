@@ -12,15 +12,13 @@ from deadheat.race.tables import read_runs
 from deadheat.race.verdict import ByClock, PairVerdict, RaceVerdict, run_seconds
 from deadheat.race.words import (
     cost_words,
-    false_call_words,
-    pair_tone,
+    names_of,
     race_sentence,
-    smallest_words,
-    two_part_words,
     warnings_of,
 )
 from deadheat.reports import Page, Section, Tone, write_page
 from deadheat.reports.page import KeyValues
+from deadheat.reports.verdict_words import false_call_words, smallest_words, tone, vote_words
 
 
 def write_report(path: Path, race_folder: Path, race: RaceConfig, verdict: RaceVerdict, *, by_clock: ByClock) -> None:
@@ -51,7 +49,7 @@ def _page(race: RaceConfig, verdict: RaceVerdict, sections: Sequence[Section], s
         question=race.question or "Which arm is better?",
         verdict_sentence=race_sentence(verdict) or "No two arms have finished a seed in common.",
         verdict_detail=_detail(verdict, first) if first else "",
-        verdict_tone=Tone.INCOMPLETE if incomplete or first is None else pair_tone(first),
+        verdict_tone=Tone.INCOMPLETE if incomplete or first is None else tone(first.verdict),
         sections=tuple(sections),
         footer=f"{cost_words(verdict, seconds)}.\nEvery figure is recomputed from this folder by: deadheat verify.",
     )
@@ -60,8 +58,12 @@ def _page(race: RaceConfig, verdict: RaceVerdict, sections: Sequence[Section], s
 def _detail(verdict: RaceVerdict, pair: PairVerdict) -> str:
     """What must not be missed beside the words, for the first contrast."""
     about = f"{pair.arm_a} against {pair.arm_b}, " if len(verdict.pairs) > 1 else ""
-    said = [*warnings_of(verdict), f"{about}two-part rule: {two_part_words(pair)}", false_call_words(pair)]
-    said += [] if pair.verdict.called else [smallest_words(pair)]
+    said = [
+        *warnings_of(verdict),
+        f"{about}two-part rule: {vote_words(pair.verdict, names_of(pair))}",
+        false_call_words(pair.verdict, names_of(pair)),
+    ]
+    said += [] if pair.verdict.called else [smallest_words(pair.verdict)]
     return " ".join(f"{text[0].upper()}{text[1:]}." for text in said)
 
 

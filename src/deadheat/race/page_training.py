@@ -7,7 +7,6 @@ from typing import TypeVar
 from deadheat.race.config import RaceConfig
 from deadheat.race.tables import RunData
 from deadheat.race.verdict import RaceVerdict
-from deadheat.race.words import level_words
 from deadheat.reports import Section
 from deadheat.reports.figures import (
     Bar,
@@ -23,6 +22,7 @@ from deadheat.reports.figures import (
 from deadheat.reports.formats import format_bytes, format_count, format_quantity, format_seconds, format_share
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Column, Table
+from deadheat.reports.verdict_words import level_words
 from deadheat.rollouts import Drawing
 from deadheat.train import RolloutConfig
 

@@ -12,7 +12,6 @@ from deadheat.race.words import (
     fact_pairs,
     gain_lines,
     gain_words,
-    level_words,
     notes_of,
     pair_sentence,
     skill_lines,
@@ -23,6 +22,7 @@ from deadheat.reports.floors import Difference, difference_against_floor
 from deadheat.reports.formats import format_p, format_signed
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Block, Callout, Cell, Column, FigureBlock, KeyValues, Prose, Table
+from deadheat.reports.verdict_words import level_words
 from deadheat.stats import Effect, Interval, SignTest, Tally
 from deadheat.stats.effect import leaves_zero
 from deadheat.tasks import SubSkill

@@ -5,7 +5,8 @@ from typing import Any
 
 from deadheat.archive import plain
 from deadheat.race.verdict import PairVerdict, RaceVerdict, named
-from deadheat.race.words import Scope, headline, scope_of
+from deadheat.race.words import Scope, names_of, scope_of
+from deadheat.reports.verdict_words import headline
 
 SCHEMA, VERSION = "deadheat.race-verdict", 2
 
@@ -56,7 +57,7 @@ def summarise(race: RaceVerdict, pair: PairVerdict) -> Summary:
     assert race.looks is not None
     return Summary(
         words=pair.words,
-        sentence=headline(pair),
+        sentence=headline(pair.verdict, names_of(pair)),
         winner=pair.winner,
         scope=scope_of(pair),
         arm_a=pair.arm_a,

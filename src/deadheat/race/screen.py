@@ -13,15 +13,14 @@ from deadheat.race.words import (
     cost_words,
     fact_pairs,
     gain_lines,
-    level_words,
     notes_of,
     pair_sentence,
-    pair_tone,
     skill_lines,
     warnings_of,
 )
 from deadheat.reports.formats import format_p, format_signed
 from deadheat.reports.sheets import banner, facts, grid, one_line
+from deadheat.reports.verdict_words import level_words, tone
 from deadheat.stats import Effect, Interval, SignTest, Tally
 
 _ARM_WIDTH = 12  # columns of an arm's name over its shares
@@ -42,7 +41,7 @@ def race_screen(
     for pair in verdict.pairs:
         beside = fact_pairs(pair, always_smallest=False)
         last = pair is verdict.pairs[-1]
-        banner_of_pair = banner(f"{pair.arm_a} against {pair.arm_b}", pair_sentence(pair), pair_tone(pair))
+        banner_of_pair = banner(f"{pair.arm_a} against {pair.arm_b}", pair_sentence(pair), tone(pair.verdict))
         parts += [banner_of_pair, seed_table(pair), Text(""), facts(beside + (whole if last else []))]
     return Group(*parts)
 

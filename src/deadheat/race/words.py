@@ -6,10 +6,19 @@ from enum import StrEnum
 from deadheat.race.config import RaceConfig
 from deadheat.race.coupling import Coupling
 from deadheat.race.looks import Looks
-from deadheat.race.verdict import ArmSummary, PairVerdict, RaceVerdict, named
-from deadheat.reports import Tone
+from deadheat.race.verdict import ArmSummary, PairVerdict, RaceVerdict
 from deadheat.reports.formats import format_p, format_pp, format_quantity, format_signed
-from deadheat.stats import Effect, Interval, SmallestGap, Words
+from deadheat.reports.verdict_words import (
+    Names,
+    false_call_words,
+    headline,
+    level_words,
+    plural,
+    smallest_words,
+    spread_words,
+    vote_words,
+)
+from deadheat.stats import Effect, Interval, Words
 from deadheat.stats.verdict import CALLED, THESE_RUNS
 
 
@@ -21,17 +30,9 @@ class Scope(StrEnum):
     NONE = "nothing"  # no winner is named, and no dead heat
 
 
-_TONES = {
-    Words.NOTHING_TO_RANK: Tone.NOTHING_LEARNED,
-    Words.CALLED_A: Tone.CALLED,
-    Words.CALLED_B: Tone.CALLED,
-    Words.DEAD_HEAT: Tone.PLAIN,
-}
-
-
-def pair_tone(pair: PairVerdict) -> Tone:
-    """The verdict as a tone."""
-    return _TONES.get(pair.verdict.words, Tone.NOT_CALLED)
+def names_of(pair: PairVerdict) -> Names:
+    """The arms as sides of a verdict."""
+    return Names(a=pair.arm_a, b=pair.arm_b, such="races like this")
 
 
 def scope_of(pair: PairVerdict) -> Scope:
@@ -41,20 +42,6 @@ def scope_of(pair: PairVerdict) -> Scope:
     return Scope.RECIPES if pair.verdict.words in (*CALLED, Words.DEAD_HEAT) else Scope.NONE
 
 
-def headline(pair: PairVerdict) -> str:
-    """The words with their scope, in plain English."""
-    words, winner = pair.verdict.words, pair.winner
-    loser = pair.arm_b if winner == pair.arm_a else pair.arm_a
-    within = pair.verdict.sentence.removeprefix(words.value)  # ", and within ±2 pp" where both hold
-    if words is Words.NOTHING_TO_RANK:
-        return "Nothing learned, nothing to rank: no arm's gain over step 0 clears zero"
-    if words in CALLED:
-        return f"Called: {winner} beats {loser}, for these recipes{within}"
-    if words in THESE_RUNS:
-        return f"These runs only: {winner} is ahead{within}; another seed may turn it"
-    return f"Dead heat{within}" if words is Words.DEAD_HEAT else "Not called"
-
-
 def pair_sentence(pair: PairVerdict) -> str:
     """The verdict of a pair, with the difference and the interval that the words rest on, n and unit."""
     effect, adjusted = pair.verdict.effect, pair.verdict.decision.interval
@@ -62,8 +49,9 @@ def pair_sentence(pair: PairVerdict) -> str:
     if pair.verdict.words in THESE_RUNS and effect.num_seeds > 1:
         interval = f"{interval_words(pair.over_items)} over these runs' items alone, {interval} over fresh seeds too"
     return (
-        f"{headline(pair)}. {pair.arm_a} − {pair.arm_b} = {format_pp(100 * effect.estimate)}, {interval}, "
-        f"n = {effect.n:,} held-out items × {_seeds(effect.num_seeds)}."
+        f"{headline(pair.verdict, names_of(pair))}. "
+        f"{pair.arm_a} − {pair.arm_b} = {format_pp(100 * effect.estimate)}, {interval}, "
+        f"n = {effect.n:,} held-out items × {plural(effect.num_seeds, 'seed')}."
     )
 
 
@@ -83,22 +71,13 @@ def bounds_words(interval: Interval | Effect) -> str:
     return f"[{format_signed(100 * interval.low)}, {format_signed(100 * interval.high)}]"
 
 
-def level_words(level: float) -> str:
-    """A level as a percentage.
-
-    Example:
-        >>> level_words(0.95), level_words(1 - 0.05 / 3)
-        ('95%', '98.33%')
-    """
-    return f"{100 * level:.4g}%"
-
-
 def race_sentence(verdict: RaceVerdict) -> str:
     """The verdict of the whole race: one contrast in full, several by their words."""
     if len(verdict.pairs) == 1:
         return pair_sentence(verdict.pairs[0])
     return " ".join(
-        f"{pair.arm_a} against {pair.arm_b}, {format_pp(100 * pair.verdict.effect.estimate)}: {headline(pair)}."
+        f"{pair.arm_a} against {pair.arm_b}, {format_pp(100 * pair.verdict.effect.estimate)}: "
+        f"{headline(pair.verdict, names_of(pair))}."
         for pair in verdict.pairs
     )
 
@@ -120,71 +99,15 @@ def fact_pairs(pair: PairVerdict, *, always_smallest: bool) -> list[tuple[str, s
         inner = effect.at(2 * pair.verdict.terms.alpha)
         inside = "lies" if pair.verdict.within else "does not lie"
         facts.append(("dead heat", f"the {interval_words(inner)} {inside} within ±{100 * delta:.4g} pp"))
-    facts.append(("two-part rule", two_part_words(pair)))
-    facts.append(("false calls", false_call_words(pair)))
+    facts.append(("two-part rule", vote_words(pair.verdict, names_of(pair))))
+    facts.append(("false calls", false_call_words(pair.verdict, names_of(pair))))
     if effect.num_seeds > 1:
         over = pair.over_items
         facts.append(("these runs", f"{interval_words(over)} over their items alone, p = {format_p(decision.p_items)}"))
-        facts.append(("seeds", spread_words(pair)))
+        facts.append(("seeds", spread_words(pair.verdict)))
     if always_smallest or not pair.verdict.called:
-        facts.append(("smallest gap", smallest_words(pair)))
+        facts.append(("smallest gap", smallest_words(pair.verdict)))
     return facts
-
-
-def two_part_words(pair: PairVerdict) -> str:
-    """What the two-part rule says, with the votes it reads."""
-    votes = pair.verdict.votes
-    tally = (
-        f"{votes.pooled.wins}–{votes.pooled.losses}, {votes.pooled.ties} tied, exact p = {format_p(votes.test.p_value)}"
-    )
-    why = f" ({'; '.join(reason.value for reason in votes.reasons)})" if votes.reasons else ""
-    return f"{named(votes.words.value, pair.arm_a, pair.arm_b)}{why}: pooled votes {tally}"
-
-
-def false_call_words(pair: PairVerdict) -> str:
-    """How often each rule errs at this design and spread."""
-    ours, theirs = pair.verdict.instrument.false_call, pair.verdict.instrument.false_call_two_part
-    if ours is None or theirs is None:
-        return "no answer tells the arms apart, so there is nothing to simulate"
-    ours_rate, theirs_rate = (_rate(rate.false_call_frac) for rate in (ours, theirs))
-    if ours.these_runs_only:
-        return (
-            f"between equal models, this rule says 'these runs only' in {ours_rate} of races like this; the two-part rule "
-            f"calls a winner in {theirs_rate}"
-        )
-    return (
-        f"with equal recipes and this spread of seeds, this rule calls a winner in {ours_rate} of races like this, the "
-        f"two-part rule in {theirs_rate}"
-    )
-
-
-def spread_words(pair: PairVerdict) -> str:
-    """The spread of the seeds' own gaps, with its interval."""
-    spread = pair.verdict.effect.spread
-    if spread is None:
-        return "one seed: nothing is said of others"
-    if 100 * spread.high < 0.05:
-        return "their gaps differ less than item noise alone would have them: τ̂ = 0, which never means that seeds agree"
-    zero = "; 0 never means that seeds agree" if 100 * spread.tau < 0.05 else ""
-    return (
-        f"their gaps spread by τ̂ = {100 * spread.tau:.1f} pp, {level_words(spread.level)} interval "
-        f"[{100 * spread.low:.1f}, {100 * spread.high:.1f}]{zero}"
-    )
-
-
-def smallest_words(pair: PairVerdict) -> str:
-    """The smallest gap this design calls at the power asked for, at equal seeds and at the seeds' measured spread."""
-    instrument, effect = pair.verdict.instrument, pair.verdict.effect
-    if instrument.smallest is None:
-        return "no answer tells the arms apart, so this table does not say what gap it could call"
-    power = f"at {100 * pair.verdict.terms.power:.4g}% power"
-    if effect.spread is None:
-        return f"{_gap(instrument.smallest)} shows in these runs {power}; one seed calls nothing for the recipes"
-    alike = f"{_gap(instrument.smallest)} is called {power} where seeds are alike (τ = 0)"
-    if instrument.smallest_at_spread is None:
-        return alike
-    spread = f"{level_words(effect.spread.level)} [{100 * effect.spread.low:.1f}, {100 * effect.spread.high:.1f}]"
-    return f"{alike}; {_gap(instrument.smallest_at_spread)} at τ̂ = {100 * effect.spread.tau:.1f} pp, {spread}"
 
 
 def look_words(looks: Looks) -> str:
@@ -256,7 +179,7 @@ def coupling_words(couplings: Sequence[Coupling]) -> list[str]:
         shared = sum(c.num_shared for c in rows)
         if not rows[0].differing:
             sentences.append(
-                f"{a} and {b} are coupled: {shared} step-one rollouts over {_seeds(len(rows))} are token-identical"
+                f"{a} and {b} are coupled: {shared} step-one rollouts over {plural(len(rows), 'seed')} are token-identical"
             )
         else:
             sentences.append(
@@ -306,15 +229,5 @@ def _adjustment(pair: PairVerdict) -> str:
     return f" (adjusted {' and '.join(said)})" if said else ""
 
 
-def _seeds(num: int) -> str:
-    return f"{num} seed{'s' if num > 1 else ''}"
-
-
 def _rate(frac: float) -> str:
     return "under 0.1%" if frac < 0.0005 else f"{100 * frac:.1f}%"
-
-
-def _gap(smallest: SmallestGap) -> str:
-    if smallest.gap is None:
-        return f"no gap up to {100 * smallest.most_gap:.1f} pp, the most that these answers can show,"
-    return f"a gap of {100 * smallest.gap:.1f} pp"

@@ -154,8 +154,10 @@ def spread_words(verdict: Verdict) -> str:
     spread = verdict.effect.spread
     if spread is None:
         return "one seed: nothing is said of others"
+    if spread.high == 0:
+        return "their gaps differ less than item noise alone would have them: τ̂ = 0, which never means that seeds agree"
     low, high = size_words(verdict, spread.low, unit=False), size_words(verdict, spread.high, unit=False)
-    said = f"their gaps spread by τ̂ = {size_words(verdict, spread.tau)}, {level_words(spread.level)} [{low}, {high}]"
+    said = f"their gaps spread by τ̂ = {size_words(verdict, spread.tau)}, {level_words(spread.level)} interval [{low}, {high}]"
     return said + ("; 0 never means that seeds agree" if spread.tau == 0 else "")
 
 
