@@ -17,6 +17,7 @@ _TONES = {
     Words.CALLED_B: Tone.CALLED,
     Words.DEAD_HEAT: Tone.PLAIN,
 }
+_NOTHING = 1e-9  # a spread that rounding leaves of none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +155,12 @@ def spread_words(verdict: Verdict) -> str:
     spread = verdict.effect.spread
     if spread is None:
         return "one seed: nothing is said of others"
-    if spread.high == 0:
+    if spread.high < _NOTHING:
         return "their gaps differ less than item noise alone would have them: τ̂ = 0, which never means that seeds agree"
     low, high = size_words(verdict, spread.low, unit=False), size_words(verdict, spread.high, unit=False)
-    said = f"their gaps spread by τ̂ = {size_words(verdict, spread.tau)}, {level_words(spread.level)} interval [{low}, {high}]"
-    return said + ("; 0 never means that seeds agree" if spread.tau == 0 else "")
+    tau, level = size_words(verdict, spread.tau), level_words(spread.level)
+    said = f"their gaps spread by τ̂ = {tau}, {level} interval [{low}, {high}]"
+    return said + ("; 0 never means that seeds agree" if spread.tau < _NOTHING else "")
 
 
 def plural(count: int, noun: str) -> str:
