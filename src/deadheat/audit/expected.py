@@ -12,7 +12,9 @@ that it adds up over shards to the last digit.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import isinf
+from operator import mul
 
 import numpy as np
 import polars as pl
@@ -108,7 +110,7 @@ def expected_sums(group_sizes: Sequence[int], expects: pl.Expr) -> list[pl.Expr]
 def _agree(count: pl.Expr, size: int) -> pl.Expr:
     """C(count, G)/C(n, G) as a product of G ratios."""
     ratios = [(count - i).clip(lower_bound=0).cast(pl.Float64) / (pl.col("graded") - i) for i in range(size)]
-    return pl.fold(pl.lit(1.0), lambda product, ratio: product * ratio, ratios)
+    return reduce(mul, ratios)
 
 
 def clustered_gate(found: ExpectedGate, problems: pl.DataFrame, *, level: float) -> ExpectedGate:
