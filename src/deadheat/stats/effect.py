@@ -228,8 +228,9 @@ def uncoupled_effect(
         raise StatsError("no item has a value on both sides; wanted at least one")
     fits = [_fit(side[:, present_N]) for side in (a, b)]
     columns = ItemClusters.of(clusters, present_N)
-    seeds = _welch([_seeds_part(fit) for fit in fits], [len(fit.rows_S) for fit in fits])
-    smaller = min(len(fit.rows_S) for fit in fits)
+    sizes = [len(fit.rows_S) for fit in fits]
+    smaller, own = min(sizes), [part for fit in fits if (part := _seeds_part(fit)) is not None]
+    seeds = welch(own, sizes) if smaller > 1 else None
     columns_N = fits[0].columns_N - fits[1].columns_N
     parts = Parts(
         seeds=seeds,
@@ -356,16 +357,15 @@ def _noise_part(fit: _Fit, columns: ItemClusters) -> Part[float]:
     return Part(variance=mean_square / fit.cells, df=float(df))
 
 
-def _welch(seeds: Sequence[Part[float] | None], sizes: Sequence[int]) -> Part[float] | None:
+def welch(seeds: Sequence[Part[Number]], sizes: Sequence[int]) -> Part[Number]:
     """v_A + v_B; Welch's df, at least the smaller side's and at most its value at equal spread."""
     a, b = seeds
-    if a is None or b is None:
-        return None
-    (m, n), least = sizes, min(a.df, b.df)
+    m, n = sizes
     most = (1 / m + 1 / n) ** 2 / (1 / (m**2 * (m - 1)) + 1 / (n**2 * (n - 1)))
     v = a.variance + b.variance
-    welch = v**2 / (a.variance**2 / a.df + b.variance**2 / b.df) if v > 0 else most
-    return Part(variance=v, df=min(max(welch, least), most))
+    df = v**2 / np.maximum(a.variance**2 / a.df + b.variance**2 / b.df, 1e-300)
+    df = np.minimum(np.maximum(np.where(v > 0, df, most), min(m, n) - 1.0), most)
+    return Part(variance=v, df=df if isinstance(v, np.ndarray) else float(df))
 
 
 def _least_df(num_seeds: int, columns: ItemClusters) -> float:

@@ -21,7 +21,15 @@ from deadheat.errors import StatsError
 from deadheat.sampling.keys import derive, generator
 from deadheat.stats.distributions import binomial_at_most_array, normal_quantile, t_quantile
 from deadheat.stats.effect import Part, Parts, items_variance
-from deadheat.stats.vote_models import Ballots, Components, Design, Layouts, Model, Reruns
+from deadheat.stats.vote_models import (
+    Ballots,
+    Components,
+    Design,
+    Layouts,
+    Model,
+    Reruns,
+    UncoupledComponents,
+)
 from deadheat.stats.votes import Rule
 
 DOMAIN_POWER = "deadheat/power/v2"
@@ -113,7 +121,7 @@ def catch_rate(gap: float, model: Model, design: Design, *, key: int, reruns: in
         model=model.label,
         reruns=reruns,
         key=key,
-        pooled_decided=None if isinstance(model, Components) else calls.pooled_decided / reruns,
+        pooled_decided=None if isinstance(model, (Components, UncoupledComponents)) else calls.pooled_decided / reruns,
         n=design.num_items,
         level=1 - design.alpha,
     )
@@ -253,9 +261,12 @@ def _calls(runs: Reruns, design: Design) -> _Calls:
     """Read a batch of reruns under a rule."""
     decided = 0 if runs.ballots is None else int((runs.ballots.wins_R + runs.ballots.losses_R).sum())
     if design.rule is Rule.SEEDS_AND_ITEMS:
-        mean_R = runs.layouts.mean_R
-        clear_R = _leaves_zero(parts_of(runs.layouts, design.num_seeds, design.num_items), mean_R, design.alpha)
-        a_R, b_R = clear_R & (mean_R > 0), clear_R & (mean_R < 0)
+        parts = runs.parts
+        if runs.layouts is not None:
+            parts = parts_of(runs.layouts, design.num_seeds, design.num_items)
+        assert parts is not None, "a model gives layouts or parts"
+        clear_R = _leaves_zero(parts, runs.mean_R, design.alpha)
+        a_R, b_R = clear_R & (runs.mean_R > 0), clear_R & (runs.mean_R < 0)
     elif runs.ballots is None:
         raise StatsError(f"the {design.rule.value} rule reads votes, and the model has scores; wanted a model of votes")
     else:
@@ -264,17 +275,17 @@ def _calls(runs: Reruns, design: Design) -> _Calls:
 
 
 def _leaves_zero(parts: Parts[Floats], mean_R: Floats, alpha: float) -> NDArray[np.bool_]:
-    """p below alpha, the reading over both computed only where the other two, of one quantile each, leave 0."""
+    """p below alpha; readings whose degrees of freedom vary are computed only where those of one quantile leave 0."""
     clear_R = np.ones(mean_R.size, dtype=bool)
+    several = [part for part in (parts.seeds, parts.both()) if part is not None and part.df.size > 1]
     for part in (parts.items, parts.seeds):
-        if part is not None:
+        if part is not None and part.df.size == 1:
             bar = t_quantile(1 - alpha / 2, float(part.df[0]))
             clear_R &= mean_R**2 > bar**2 * part.variance
-    both = parts.both() if parts.seeds is not None else None
-    if both is not None:
+    for part in several:
         left = np.flatnonzero(clear_R)
-        part = Part(variance=both.variance[left], df=both.df[left])
-        clear_R[left] = part.p_value(mean_R[left]) < alpha
+        own = Part(variance=part.variance[left], df=part.df[left])
+        clear_R[left] = own.p_value(mean_R[left]) < alpha
     return clear_R
 
 

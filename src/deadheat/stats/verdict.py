@@ -26,7 +26,7 @@ from deadheat.stats.gains import NOTHING_TO_RANK, PairedGain, are_grades, nothin
 from deadheat.stats.holm import holm, holm_levels
 from deadheat.stats.power import CatchRate, SmallestGap, catch_rate, smallest_gap
 from deadheat.stats.rules import VoteReading, read_votes
-from deadheat.stats.vote_models import Components, Design, SeedEffects
+from deadheat.stats.vote_models import Components, Design, SeedEffects, UncoupledComponents
 from deadheat.stats.votes import Rule, votes_from_scores
 
 Floats = NDArray[np.float64]
@@ -184,7 +184,7 @@ def judge(
         within=within,
         effect=found,
         votes=votes,
-        instrument=_instrument(found, votes, gap_SN, grades, terms, key),
+        instrument=_instrument(found, votes, gap_SN, (len(a), len(b)), grades, terms, key),
         gains=tuple(gains),
         copies=copies,
         is_share=grades,
@@ -249,7 +249,15 @@ def _decision(
     )
 
 
-def _instrument(found: Effect, votes: VoteReading, gap_SN: Floats, grades: bool, terms: Terms, key: int) -> Instrument:
+def _instrument(
+    found: Effect,
+    votes: VoteReading,
+    gap_SN: Floats,
+    sizes: tuple[int, int],
+    grades: bool,
+    terms: Terms,
+    key: int,
+) -> Instrument:
     """Rates at the table's own discordance or components. Votes are simulated as votes, other scores as normal parts."""
     d, tau = votes.discordance_frac, found.spread.tau if found.spread else 0.0
     asked = {"key": key, "reruns": terms.reruns}
@@ -260,13 +268,26 @@ def _instrument(found: Effect, votes: VoteReading, gap_SN: Floats, grades: bool,
         return Instrument(false_call=None, false_call_two_part=two_part, smallest=None, smallest_at_spread=None)
     design = Design(num_items=max(round(found.num_units), 1), num_seeds=found.num_seeds, alpha=terms.alpha)
     are_votes = grades and found.num_clusters is None and bool(np.isin(gap_SN[~np.isnan(gap_SN)], (-1, 0, 1)).all())
-    equal_seeds = Components(
+    two_more = grades and found.num_clusters is None  # clusters get no two more items, and N is their number
+    equal_seeds: Components | UncoupledComponents = Components(
         seed_var=0.0,
         item_var=found.item_var,
         residual_var=found.residual_var,
-        grades=grades,
+        grades=two_more,
         discordance_frac=d if are_votes else None,
     )
+    if not found.coupled and found.num_seeds > 1:
+        scale = found.num_seeds * (1 / sizes[0] + 1 / sizes[1])  # v = σ²(1/S_A + 1/S_B) was stated as σ²/S
+        equal_seeds = UncoupledComponents(
+            seeds_a=sizes[0],
+            seeds_b=sizes[1],
+            seed_var=0.0,
+            item_var=found.item_var,
+            residual_var=found.residual_var / scale,
+            grades=two_more,
+        )
+        tau = tau / scale**0.5
+        are_votes = False
     spread = replace(equal_seeds, seed_var=tau**2)
     null = SeedEffects(discordance_frac=d, tau_frac=tau) if are_votes else spread
     return Instrument(

@@ -10,7 +10,8 @@ votes so far minus down votes; for a strict majority both counts), and one seed 
 binomial draws: S² binomials in place of 3^S multinomial cells, for any number of seeds, and as exact. The empirical
 model draws how often each distinct column occurs.
 
-`Components` is the model of scores: normal seeds, items and residuals, from which only row and column sums are drawn.
+`Components` is the model of scores: normal seeds, items and residuals, from which only row and column sums are drawn;
+`UncoupledComponents` that of two sides with seeds of their own.
 """
 
 import math
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deadheat.errors import StatsError
 from deadheat.stats.distributions import root
+from deadheat.stats.effect import Part, Parts, items_variance, welch
 from deadheat.stats.votes import Rule, check_votes
 
 Counts = NDArray[np.int64]
@@ -72,8 +74,10 @@ class Ballots:
 class Reruns:
     """Simulated comparisons."""
 
-    layouts: Layouts
+    layouts: Layouts | None  # None: uncoupled sides, whose parts stand below
     ballots: Ballots | None  # None: a model of scores casts no votes
+    mean_R: Floats  # D̄
+    parts: Parts[Floats] | None = None  # of uncoupled sides; None: they follow from the layouts
 
 
 class Model(Protocol):
@@ -313,9 +317,11 @@ class Components:
             rng.chisquare(df, reruns) if df else np.zeros(reruns)
             for df in (num_seeds - 1, num_items - 1, (num_seeds - 1) * (num_items - 1))
         ]
+        mean_R = gap + se * normal_R
         return Reruns(
+            mean_R=mean_R,
             layouts=Layouts(
-                mean_R=gap + se * normal_R,
+                mean_R=mean_R,
                 row_ss_R=(self.seed_var + residual / num_items) * chi2[0],
                 column_ss_R=(self.item_var + residual / num_seeds) * chi2[1],
                 residual_ss_R=residual * chi2[2],
@@ -328,6 +334,61 @@ class Components:
         if self.discordance_frac is None:
             return self.residual_var
         return max(self.discordance_frac - gap**2 - self.seed_var - self.item_var, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UncoupledComponents:
+    """Two sides with seeds of their own: the parts of `effect.uncoupled_effect`, normal and equal on both sides."""
+
+    seeds_a: int
+    seeds_b: int
+    seed_var: float  # between the seeds of one side
+    item_var: float  # between items of the differences of the sides
+    residual_var: float  # left in a cell of one side
+    grades: bool
+
+    @property
+    def most_gap(self) -> float:
+        """1 for grades, no limit for other scores."""
+        return 1.0 if self.grades else np.inf
+
+    @property
+    def label(self) -> str:
+        """Name and parameters."""
+        seed, item, residual = (f"{var**0.5:.4g}" for var in (self.seed_var, self.item_var, self.residual_var))
+        sides = f"{self.seeds_a} against {self.seeds_b} seeds"
+        return f"uncoupled({sides}, seed SD {seed}, item SD {item}, residual SD {residual})"
+
+    def unit_se(self, design: Design) -> float:
+        """√(σ²_s(1/S_A + 1/S_B) + σ²_i/N + σ²_r(1/S_A + 1/S_B)/N)."""
+        share = 1 / self.seeds_a + 1 / self.seeds_b
+        noise = self.residual_var * share / design.num_items
+        return math.sqrt(self.seed_var * share + self.item_var / design.num_items + noise)
+
+    def sample(self, gap: float, design: Design, reruns: int, rng: np.random.Generator) -> Reruns:
+        """Means and variance parts."""
+        num_items = design.num_items
+        sizes = (self.seeds_a, self.seeds_b)
+        mean_R = gap + self.unit_se(design) * rng.standard_normal(reruns)
+        row_var = self.seed_var + self.residual_var / num_items
+        column_var = self.item_var + self.residual_var * (1 / self.seeds_a + 1 / self.seeds_b)
+        column_ss_R = column_var * rng.chisquare(max(num_items - 1, 1), reruns)
+        seeds, noise = [], []
+        for size in sizes:
+            df, noise_df = max(size - 1, 1), max((size - 1) * (num_items - 1), 1)
+            variance_R = row_var * rng.chisquare(df, reruns) / df / size
+            seeds.append(Part(variance=variance_R, df=np.full(1, float(df))))
+            noise_R = self.residual_var * rng.chisquare(noise_df, reruns) / noise_df / (size * num_items)
+            noise.append(Part(variance=noise_R, df=np.full(1, float(noise_df))))
+        items = items_variance(column_ss_R, mean_R, num_items, grades=self.grades)
+        items_df = np.full(1, num_items + 1.0 if self.grades else max(num_items - 1.0, 1e-9))
+        parts = Parts(
+            seeds=welch(seeds, sizes),
+            items=Part(variance=items, df=items_df),
+            noise=tuple(noise),
+            least_df=min(sizes) - 1.0,
+        )
+        return Reruns(layouts=None, ballots=None, mean_R=mean_R, parts=parts)
 
 
 def vote_components(discordance_frac: float, *, tau_frac: float = 0.0, item_sd: float = 0.0) -> Components:
@@ -400,6 +461,7 @@ def _reruns(
     column_ss_R = squares_R / num_seeds**2 - num_items * mean_R**2
     total_ss_R = (ups_RS + downs_RS).sum(axis=1) - num_seeds * num_items * mean_R**2
     return Reruns(
+        mean_R=mean_R,
         layouts=Layouts(
             mean_R=mean_R,
             row_ss_R=row_ss_R,
