@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from .cells import TABLES, Cell, all_cells, count
+from .cells import TABLES, Cell, count
+from .claims import all_cells
 from .figures import draw
-from .table import PATH, load, row_of, worst_of, write
+from .table import PATH, load, row_of, worst_lines, write
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,9 +44,7 @@ def counted(cells: Sequence[Cell], tables: int, only: str) -> None:
         left = (time.monotonic() - start) / done * (len(wanted) - done)
         flag = "" if row.holds in (True, None) else "   BROKEN"
         print(f"{done}/{len(wanted)}, {left / 60:.0f} min left   {row.rate:7.2%}   {cell.name}{flag}", flush=True)
-    print()
-    for row in worst_of(known.values()).values():
-        print(f"worst   {row.rate:7.2%} ± {row.se:.2%}   {row.bound:24} {row.claim}: {row.reader}, {row.design}")
+    print("\n".join(["", *worst_lines(known.values()), ""]))
     print(f"written to {PATH}")
 
 

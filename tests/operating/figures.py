@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 
 from deadheat.reports import ink
 
-from .cells import ALPHA, OTHERS, SEEDS, SIZES, TAUS, Votes
+from .cells import ALPHA, OTHERS
+from .designs import Votes
+from .side_by_side import SEEDS, SIZES, TAUS
 from .table import Row
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"

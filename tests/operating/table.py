@@ -95,3 +95,32 @@ def load(path: Path = PATH) -> list[Row]:
             )
             for line in csv.DictReader(file)
         ]
+
+
+def worst_lines(rows: Iterable[Row]) -> list[str]:
+    """The page's table of claims: claim, worst rate, what it must keep to, where, n."""
+    worst = [row for row in worst_of(rows).values() if row.holds is not None]
+    return [
+        f"| {row.claim} | {percent(row.rate)} | {_bound(row)} | {row.reader}, {row.design} | {row.tables:,} |"
+        for row in worst
+    ]
+
+
+def side_lines(rows: Sequence[Row], claim: str, designs: Sequence[str]) -> list[str]:
+    """A line per rule, a column per design: how often each calls on the same tables."""
+    readers = dict.fromkeys(row.reader for row in rows if row.claim == claim)
+    rates = {(row.reader, row.design): percent(row.rate) for row in rows if row.claim == claim}
+    return [
+        f"| {reader} | " + " | ".join(rates.get((reader, design), "–") for design in designs) + " |"
+        for reader in readers
+    ]
+
+
+def percent(rate: float) -> str:
+    """A rate to a tenth of a point."""
+    return f"{100 * rate:.1f}%"
+
+
+def _bound(row: Row) -> str:
+    words = [percent(float(word)) if word[0].isdigit() else word for word in row.bound.split()]
+    return " ".join(words)

@@ -12,7 +12,8 @@ from deadheat.stats.power import parts_of
 from deadheat.stats.verdict import CALLED, Terms, family, judge
 from deadheat.stats.vote_models import Layouts
 
-from .cells import DOMAIN, TABLES, all_cells, around, at_least, at_most, count
+from .cells import DOMAIN, TABLES, around, at_least, at_most, count
+from .claims import all_cells
 from .designs import Clustered, Holes, Scores, Votes, equal_arms, graded
 
 CELLS = all_cells()
