@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deadheat.archive import check_manifest, read_json, write_text
+from deadheat.archive import check_manifest, plain, read_json, write_text
 from deadheat.errors import RunFolderError
 from deadheat.race import RaceConfig, RaceResult, parse_race, run_race, verify_race
 from deadheat.race.executors import FAILURE, _Crew, jobs_of
@@ -68,7 +68,10 @@ def test_a_killed_worker_costs_its_own_run_only_and_the_resumed_race_has_the_byt
     assert resumed.failures == ()
     here, there = lasting_bytes(finished.folder), lasting_bytes(folder)
     assert here.keys() == there.keys()
-    assert [name for name in here if here[name] != there[name]] == []
+    # The verdict on the other three runs was a look, and the one on all four is the second.
+    assert [name for name in here if here[name] != there[name]] == ["looks.json", "verdict.json"]
+    assert resumed.verdict.looks is not None and resumed.verdict.looks.number == 2
+    assert plain(resumed.verdict.pairs) == plain(finished.verdict.pairs)
     assert verify_race(folder, observe=lambda part: None).holds
 
 

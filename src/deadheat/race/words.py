@@ -227,7 +227,3 @@ def _adjustment(pair: PairVerdict) -> str:
     said = [f"for {decision.family} contrasts"] if decision.family > 1 else []
     said += ["for the look"] if decision.alpha != pair.verdict.terms.alpha else []
     return f" (adjusted {' and '.join(said)})" if said else ""
-
-
-def _rate(frac: float) -> str:
-    return "under 0.1%" if frac < 0.0005 else f"{100 * frac:.1f}%"
