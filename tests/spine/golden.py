@@ -101,8 +101,8 @@ credit.estimator = "centred"
 SPELLING = {
     "PROMPTS": "questions_per_step",
     "EPOCHS": "updates_per_batch",
-    "ADAPTIVE": '"adaptive"\nrollouts.max_rounds = 3',
-    "DYNAMIC": '"dynamic"\nrollouts.max_rounds = 2\nrollouts.max_refills = 1',
+    "ADAPTIVE": '{ name = "adaptive", max_rounds = 3 }',
+    "DYNAMIC": '{ name = "dynamic", max_rounds = 2, max_refills = 1 }',
 }
 VALUES = {"capped": "truncated"}  # of text columns, that another version spells otherwise
 
