@@ -20,7 +20,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from deadheat.policy import Branches, LanguageModel, PolicyConfig, load_policy, trainable_parameters
+from deadheat.policy import (
+    Branches,
+    LanguageModel,
+    PolicyConfig,
+    chosen_logprobs,
+    load_policy,
+    trainable_parameters,
+)
 from deadheat.sampling.draws import gumbel_max, gumbel_max_naive
 from deadheat.sampling.warp import plain_logprobs
 from deadheat.types import GenerateRequest, SamplingParams
@@ -38,7 +45,7 @@ def update_groups(policy: LanguageModel, prompt: int, answer: int) -> list[Branc
     return [
         Branches(
             prompt_tokens=keyed_tokens(f"prompt {g}", prompt, size),
-            completions=tuple(keyed_tokens(f"answer {g} {i}", answer, size) for i in range(SAMPLES)),
+            completion_tokens=tuple(keyed_tokens(f"answer {g} {i}", answer, size) for i in range(SAMPLES)),
         )
         for g in range(GROUPS)
     ]
@@ -46,8 +53,8 @@ def update_groups(policy: LanguageModel, prompt: int, answer: int) -> list[Branc
 
 def batch_logprobs(policy: LanguageModel, groups: list[Branches]) -> Tensor:
     """[B·T] what a plain trainer does: every completion with its prompt as one row of one batch (equal lengths here)."""
-    rows = [(*b.prompt_tokens, *c) for b in groups for c in b.completions]
-    ids, num = torch.tensor(rows), len(groups[0].completions[0])
+    rows = [(*b.prompt_tokens, *c) for b in groups for c in b.completion_tokens]
+    ids, num = torch.tensor(rows), len(groups[0].completion_tokens[0])
     logits = policy.module(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=num).logits
     return (logits.gather(-1, ids[:, -num:, None]).squeeze(-1) - logits.logsumexp(-1)).flatten()
 
@@ -90,7 +97,9 @@ def plain_update(policy: LanguageModel, name: str) -> Updated:
     """The other side: whole sequences, as many rows at once as memory allows."""
     prompt, answer = UPDATES[name]
     groups = update_groups(policy, prompt, answer)
-    singles = [Branches(prompt_tokens=b.prompt_tokens, completions=(c,)) for b in groups for c in b.completions]
+    singles = [
+        Branches(prompt_tokens=b.prompt_tokens, completion_tokens=(c,)) for b in groups for c in b.completion_tokens
+    ]
     rows = MICRO_ROWS[name]
     parts = (batch_logprobs(policy, singles[i : i + rows]) for i in range(0, len(singles), rows))
     return backward(policy, parts, GROUPS * SAMPLES * answer)
@@ -116,8 +125,8 @@ def bench_update(policy: LanguageModel, name: str, repeats: int) -> None:
     if gap > 1e-4 or gradient_gap > 1e-3:
         raise SystemExit(f"{name}: the sides differ by {gap:.1e} in log-probability, {gradient_gap:.1e} in gradient")
     shared_s, plain_s = best_of(repeats, lambda: shared_update(policy, name), lambda: plain_update(policy, name))
-    account = policy.last_logprobs
-    assert account is not None
+    with torch.no_grad():
+        account = policy.read(update_groups(policy, *UPDATES[name]), chosen_logprobs()).cost
     print(
         f"{name}: shared prefix {shared_s:.2f} s, one by one in a batch {plain_s:.2f} s, ratio {plain_s / shared_s:.2f}x "
         f"(target 3x at 60/8); tokens {account.num_computed} against {account.num_unshared}; "
@@ -141,9 +150,7 @@ def bench_noise(policy: LanguageModel, repeats: int) -> None:
             :, -1
         ]
     (whole_s,) = best_of(repeats, lambda: policy.generate(requests))
-    account = policy.last_generate
-    assert account is not None
-    step_s = whole_s / (account.num_steps + 1)
+    step_s = whole_s / (policy.generate(requests).cost.num_steps + 1)
     wide = torch.cat([logits - lower for lower in range(4)], dim=-1)[
         :, :WIDE_VOCABULARY
     ]  # as peaked, three times as wide

@@ -13,7 +13,7 @@ from deadheat.credit import group_kind
 from deadheat.policy import AdapterConfig, PolicyConfig, load_policy
 from deadheat.rollouts import Address, DrawSpec, draw_groups
 from deadheat.sampling.keys import Purpose, stream_key
-from deadheat.scorers import CheckerScorer, grade
+from deadheat.scorers import CheckerScorer, scored
 from deadheat.stats import Interval, wilson
 from deadheat.tasks import load_task, parse_task, problem_order
 from deadheat.types import Group, SamplingParams
@@ -34,7 +34,8 @@ def sample_groups(num_problems: int, group_size: int) -> list[Group]:
     problems = problem_order(task.training, seed=SEED).batch(1, num_problems)
     address = Address(seed=SEED, purpose=Purpose.SAMPLE, step=0)
     with CheckerScorer(task) as scorer:
-        return grade(draw_groups(policy, problems, spec, address=address, group_size=group_size), scorer)
+        drawn = draw_groups(policy, problems, spec, address=address, group_size=group_size)
+        return scored(drawn.groups, scorer, address=address)
 
 
 def shut_rate(groups: list[Group], group_size: int) -> Interval:

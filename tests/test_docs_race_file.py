@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from deadheat.race.config import RaceConfig, VerdictConfig, parse_race
+from deadheat.rollouts import STRATEGIES
 from deadheat.stats.forecast_file import _NUMBERS, _TEXT
 from deadheat.tasks import TaskConfig
 from deadheat.tasks.registry import PREFIXES, TASKS
@@ -56,7 +57,11 @@ def as_toml(value):
 def run_fields():
     """Every key a race file may set below its head."""
     run = fields_of(RunConfig)
-    del run["task"]
+    del run["task"], run["rollouts.drawing.name"]
+    run["rollouts.drawing"] = RunConfig.model_fields["rollouts"].default.drawing.name
+    for strategy in STRATEGIES.values():
+        options = {name: field.default for name, field in strategy.options.model_fields.items() if name != "name"}
+        run |= {f"rollouts.drawing.{name}": default for name, default in options.items()}
     forecast = {f"forecast.{name}": PydanticUndefined for name in (*_TEXT, *_NUMBERS)} | {"forecast.rescore": []}
     return run | fields_of(VerdictConfig, "verdict.") | forecast | {"task.name": PydanticUndefined}
 

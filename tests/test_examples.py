@@ -130,7 +130,7 @@ def test_shut_rate_of_the_first_two_attempts_counts_agreeing_pairs():
 
     def group(*grades):
         rollouts = [replace(attempt, score=Score(value=float(g), correct=bool(g))) for g in grades]
-        return Group(problem=problem, prompt_length=1, rollouts=tuple(rollouts))
+        return Group(problem=problem, prompt_tokens=(1,), rollouts=tuple(rollouts))
 
     groups = [group(1, 1, 0, 0), group(0, 0, 0, 0), group(1, 0, 1, 1)]
     assert module.shut_rate(groups, 2).estimate == pytest.approx(2 / 3)  # 11 and 00 agree, 10 does not

@@ -6,17 +6,29 @@ The first turn writes what it computed from the job's inputs to ours.npz; every 
 import itertools
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 import deadheat
-from deadheat.policy import AdapterConfig, Branches, LanguageModel, PolicyConfig, load_adapter, load_policy
+from deadheat.credit import GroupKind
+from deadheat.policy import AdapterConfig, LanguageModel, PolicyConfig, load_adapter, load_policy
 from deadheat.sampling.keys import stream_key
+from deadheat.train import Entry, TrainBatch
 from deadheat.train.config import CreditConfig, Loss, UpdateConfig
-from deadheat.train.update import Lesson, Updater
-from deadheat.types import Completion, Draw, GenerateRequest, SamplingParams
+from deadheat.train.loop import Updater
+from deadheat.types import (
+    Completion,
+    Draw,
+    GenerateRequest,
+    Group,
+    Problem,
+    Rollout,
+    SamplingParams,
+    StopReason,
+)
 from peers.job import ALPHA, CLIP_NORM, LEARNING_RATE, RANK, Job
 from peers.link import Link
 
@@ -40,34 +52,56 @@ def updater(policy: LanguageModel, job: Job, *, rate: float, clip_norm: float | 
     )
 
 
-def lessons(job: Job, answers_B: list[tuple[int, ...]]) -> list[Lesson]:
+def batch_of(job: Job, answers_B: list[tuple[int, ...]], *, step: int) -> TrainBatch:
     """Completions, prompt by prompt, with the job's advantages."""
     size = job.shape.num_samples
-    return [
-        Lesson(
-            branches=Branches(prompt_tokens=tuple(prompt), completions=tuple(answers_B[p * size : (p + 1) * size])),
-            advantages_G=np.array(job.advantages_G),
+    groups = [
+        Group(
+            problem=Problem(task="benchmark", problem_id=str(p), prompt=str(p), reference=""),
+            prompt_tokens=tuple(prompt),
+            rollouts=tuple(_rollout(p, i, answers_B[p * size + i]) for i in range(size)),
         )
         for p, prompt in enumerate(job.prompt_ids_P)
     ]
+    entries = tuple(
+        Entry(
+            group=group,
+            rewards_G=np.array(job.rewards_G, dtype=np.float64),
+            advantages_G=tuple(
+                np.full(len(t), a) for t, a in zip(group.completion_tokens, job.advantages_G, strict=True)
+            ),
+            kind=GroupKind.LIVE,
+        )
+        for group in groups
+    )
+    return TrainBatch(step=step, entries=entries)
+
+
+def _rollout(prompt: int, sample: int, tokens: tuple[int, ...]) -> Rollout:
+    """An answer without recorded log-probabilities: the loss has no ratio."""
+    completion = Completion(
+        tokens=tokens, logprobs=(), plain_logprobs=(), margins=None, text="", stop=StopReason.CAP, key=sample
+    )
+    problem = Problem(task="benchmark", problem_id=str(prompt), prompt=str(prompt), reference="")
+    return Rollout(problem=problem, sample=sample, completion=completion)
 
 
 def write_update(policy: LanguageModel, job: Job, target: Path) -> None:
     """Log-probabilities and gradients on the job's answers, through the updater; the weights are put back afterwards."""
-    batch = lessons(job, [tuple(a) for a in job.answers_B])
+    batch = batch_of(job, [tuple(a) for a in job.answers_B], step=1)
     with torch.no_grad():
-        logprobs = [row for group in policy.logprobs([b.branches for b in batch]) for row in group]
+        logprobs = [row for group in policy.logprobs([entry.group for entry in batch.entries]) for row in group]
     trial = updater(policy, job, rate=1e-12, clip_norm=None)
-    trial.step(batch, step=1)
+    trial.step(batch)
     gradients = {name: p.grad.numpy().copy() for name, p in trial.parameters.items() if p.grad is not None}
     np.savez(target, logprobs=torch.cat(logprobs).numpy(), **gradients)
     trial.optimizer.zero_grad()
     load_adapter(policy, Path(job.adapter).parent)
 
 
-def draw(policy: LanguageModel, job: Job, *, turn: int, mode: Draw) -> list[Completion]:
+def draw(policy: LanguageModel, job: Job, *, turn: int, mode: Draw) -> tuple[Completion, ...]:
     """Every completion to its full length: nothing stops one early."""
-    return policy.generate(
+    generation = policy.generate(
         [
             GenerateRequest(
                 prompt_tokens=tuple(job.prompt_of(row)),
@@ -79,9 +113,10 @@ def draw(policy: LanguageModel, job: Job, *, turn: int, mode: Draw) -> list[Comp
             for row, length in enumerate(job.shape.lengths_B)
         ]
     )
+    return generation.completions
 
 
-def write_rollouts(completions: list[Completion], target: Path) -> None:
+def write_rollouts(completions: Sequence[Completion], target: Path) -> None:
     """Greedy tokens, their log-probabilities and the gap to the runner-up, rows end to end."""
     np.savez(
         target,
@@ -108,11 +143,11 @@ def serve(work: str, folder: Path) -> None:
         start = time.perf_counter()
         drawn = draw(policy, job, turn=turn, mode=Draw.GUMBEL_MAX)
         rollout_s = time.perf_counter() - start
-        learner.step(lessons(job, [c.tokens for c in drawn]), step=turn)
+        learner.step(batch_of(job, [c.tokens for c in drawn], step=turn))
         return {"rollout_s": rollout_s}
 
     def update(turn: int) -> dict[str, float]:
-        learner.step(lessons(job, [tuple(a) for a in job.answers_B]), step=turn)
+        learner.step(batch_of(job, [tuple(a) for a in job.answers_B], step=turn))
         return {}
 
     def rollouts(turn: int) -> dict[str, float]:

@@ -80,7 +80,7 @@ def job_of(shape: Shape, folder: Path) -> Job:
         adapter=str(save_adapter(policy, folder)),
         prompts_P=[policy.tokenizer.decode(ids) for ids in prompts],
         prompt_ids_P=prompts,
-        answers_B=[list(completion.tokens) for completion in policy.generate(requests)],
+        answers_B=[list(completion.tokens) for completion in policy.generate(requests).completions],
         firsts_B=[keyed_tokens(f"first {i}", 1, size)[0] for i in range(shape.num_rows)],
         rewards_G=rewards.tolist(),
         advantages_G=advantages_G.tolist(),

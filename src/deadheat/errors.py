@@ -6,6 +6,7 @@
     ├── UnsupportedModelError (ValueError)  a model whose cache or attention the engine cannot drive
     ├── TaskError (ValueError)           a task with no problems, or whose checker fails its own gold answers
     ├── CheckerError (RuntimeError)      a checker raised or ran out of time; the rollout is unscored, never zero
+    ├── NotFiniteError (ValueError)      a score that is infinite or not a number; the rollout is unscored
     ├── PromptTooLongError (ValueError)  prompt plus completion cap exceeds the model's context
     ├── DivergedError (ArithmeticError)  an update produced a loss, gradient or parameter that is not finite
     ├── RunFolderError (OSError)         a run folder that is in use, unwritable, full, or holds another run
@@ -40,6 +41,10 @@ class TaskError(DeadheatError, ValueError):
 
 class CheckerError(DeadheatError, RuntimeError):
     """A checker raised or ran out of time."""
+
+
+class NotFiniteError(DeadheatError, ValueError):
+    """A score that is infinite or not a number."""
 
 
 class PromptTooLongError(DeadheatError, ValueError):

@@ -1,14 +1,17 @@
-"""The records every room speaks, and the two seams: `Policy` draws, `Scorer` grades.
+"""The records every room speaks, and the two seams: `Policy` draws and reads, `Scorer` grades.
 
 Shapes in array names: `_P` problems, `_G` group, `_T` tokens, `_S` seeds, `_N` items, `_B` rows (P·G), `_V` vocabulary,
 `_R` resamples. Log-probabilities are natural logarithms.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from deadheat.errors import NotFiniteError
 
 
 class StopReason(StrEnum):
@@ -24,6 +27,24 @@ class Draw(StrEnum):
     GUMBEL_MAX = "gumbel_max"  # argmax of log-prob plus keyed per-token noise; the margin of each choice is known
     INVERSE_CDF = "inverse_cdf"  # one keyed uniform per position, ascending token id, integer weights
     GREEDY = "greedy"  # the most probable token, lowest id first among equals; the key is not used
+
+
+class Purpose(StrEnum):
+    """What a rollout is drawn for; part of its key, so that no two uses share noise."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    SAMPLE = "sample"
+    TOP_UP = "top-up"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """The part of a rollout key that a batch shares. No arm, worker or host: arms draw the same noise."""
+
+    seed: int  # master seed
+    purpose: Purpose
+    step: int  # 0 for evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +97,7 @@ class Completion:
     text: str  # decoded tokens without special tokens
     stop: StopReason
     key: int  # 64-bit address of its randomness
+    num_forced: int = 0  # leading tokens that were given and not drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,26 +114,44 @@ class Score:
     def __post_init__(self) -> None:
         if (self.value is None) != (self.unscored is not None):
             raise ValueError(f"value={self.value!r} with unscored={self.unscored!r}; wanted exactly one of them")
+        if self.value is not None and not math.isfinite(self.value):
+            raise NotFiniteError(f"value={self.value!r}; wanted a finite number, or None with the reason in `unscored`")
+
+
+NOT_SCORED = Score(value=None, unscored="not scored yet")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """The completions of one problem under one policy state, before grading, in sample order."""
+class Fork:
+    """The place where two branches part."""
 
-    problem: Problem
-    prompt_length: int  # tokens
-    first_sample: int  # index of the first completion; extra draws continue it
-    completions: tuple[Completion, ...]
+    position: int  # index of the token in the completion
+    drawn: int  # token id that the first branch has there
+    alternative: int  # token id that the second branch has there
+    margin: float  # how far the draw was from the alternative, in log-probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a completion comes from that was not drawn from its prompt alone."""
+
+    pair: int | None = None  # number of its pair within the group; None: it has no partner
+    branch: int | None = None  # which of the pair's branches it is, from 0
+    prefix_length: int = 0  # leading tokens that it shares with its partner
+    fork: Fork | None = None  # where the branches part; None: not at a chosen place
+    category: str | None = None  # what kind of branch it is, in the words of the strategy
+    donor: int | None = None  # sample index of the completion that the prefix was taken from
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """One attempt at one problem, graded."""
+    """One attempt at one problem."""
 
     problem: Problem
     sample: int  # index of the attempt within its problem and step
     completion: Completion
-    score: Score
+    score: Score = NOT_SCORED
+    origin: Origin | None = None  # None: drawn from the prompt alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +159,48 @@ class Group:
     """The G rollouts of one problem under one policy state, in sample order."""
 
     problem: Problem
-    prompt_length: int  # tokens
+    prompt_tokens: tuple[int, ...]  # what the policy saw; empty: read from records that do not hold them
     rollouts: tuple[Rollout, ...]
+
+    @property
+    def prompt_length(self) -> int:
+        """Tokens of the prompt."""
+        return len(self.prompt_tokens)
+
+    @property
+    def completion_tokens(self) -> tuple[tuple[int, ...], ...]:
+        """[G] the tokens of each completion."""
+        return tuple(rollout.completion.tokens for rollout in self.rollouts)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of all completions."""
+        return sum(map(len, self.completion_tokens))
+
+    def with_scores(self, scores_G: Sequence[Score]) -> Self:
+        """The same rollouts, scored."""
+        pairs = zip(self.rollouts, scores_G, strict=True)
+        return replace(self, rollouts=tuple(replace(rollout, score=score) for rollout, score in pairs))
+
+    def pick(self, indices: Sequence[int]) -> Self:
+        """Some of the rollouts, in the given order."""
+        return replace(self, rollouts=tuple(self.rollouts[index] for index in indices))
+
+    def with_more(self, more: Self) -> Self:
+        """The same problem with further rollouts."""
+        return replace(self, rollouts=self.rollouts + more.rollouts)
+
+
+class TokenGroup(Protocol):
+    """A prompt and the completions that grow from it: what a policy reads of a group."""
+
+    @property
+    def prompt_tokens(self) -> tuple[int, ...]:
+        """Not empty."""
+
+    @property
+    def completion_tokens(self) -> tuple[tuple[int, ...], ...]:
+        """One may be empty, and two may be equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,11 +211,57 @@ class GenerateRequest:
     key: int  # 64-bit address of its randomness
     sampling: SamplingParams
     stop_ids: frozenset[int]  # drawing one of these ends the completion
-    forced: tuple[int, ...] = ()  # tokens the completion must begin with; recorded and counted like drawn ones
+    forced: tuple[int, ...] = ()  # tokens the completion must begin with; recorded like drawn ones, counted apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationCost:
+    """What generating computed. Costs add up."""
+
+    num_prefilled: int = 0  # prompt and forced tokens run before decoding: shared heads run once for all
+    num_prefill_idle: int = 0  # places in its attention that held no token
+    num_prompt_tokens: int = 0  # prompt tokens of all requests: what prefilling every row would have run
+    num_generated: int = 0  # tokens drawn, over all rows
+    num_forced: int = 0  # tokens given, over all rows
+    num_decoded: int = 0  # tokens run through decode steps: one for all rows that are the same so far
+    num_steps: int = 0  # decode steps of the tile
+    num_idle: int = 0  # places in their attention that held no token: prompts with fewer branches than others
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """Completions in request order, and what they cost."""
+
+    completions: tuple[Completion, ...]
+    cost: GenerationCost
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingCost:
+    """What reading computed."""
+
+    num_computed: int = 0  # tokens run: prompts and inner nodes, shared prefixes once
+    num_padded: int = 0  # places in attention that held no token
+    num_unshared: int = 0  # tokens a pass per completion would have run
+    num_passes: int = 0  # forward passes
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Generic[Value]):
+    """What a reader read, and what that cost."""
+
+    values_PG: list[list[Value]]  # per group and completion, one entry per token along the first axis
+    cost: ReadingCost
 
 
 class Policy(Protocol):
-    """A language model that can be asked for completions."""
+    """A language model that can be asked for completions, and read at given ones."""
 
     @property
     def digest(self) -> str:
@@ -147,12 +273,15 @@ class Policy(Protocol):
     def stop_ids(self, stop_text: str | None) -> frozenset[int]:
         """End-of-sequence ids, plus every id whose text contains `stop_text`."""
 
-    def generate(self, requests: Sequence[GenerateRequest]) -> list[Completion]:
+    def generate(self, requests: Sequence[GenerateRequest]) -> Generation:
         """One completion per request, in request order."""
+
+    def read(self, groups: Sequence[TokenGroup], reader: Callable[[Any], Any]) -> Reading[Any]:
+        """What `reader` reads at every token of every completion, in one pass over shared prefixes."""
 
 
 class Scorer(Protocol):
-    """Grades rollouts; deterministic per (problem, text)."""
+    """Scores groups; deterministic per address and group."""
 
-    def __call__(self, problems: Sequence[Problem], texts: Sequence[str]) -> list[Score]:
-        """One score per (problem, text) pair, in order."""
+    def score(self, groups: Sequence[Group], *, address: Address) -> list[tuple[Score, ...]]:
+        """Per group, one score per rollout; sees whole groups, since ranks and blends need them."""

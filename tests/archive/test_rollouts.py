@@ -65,6 +65,7 @@ def batches(draw: st.DrawFn) -> list[Credited]:
                 Credited(
                     rollout=draw(attempts(problem, sample)),
                     prompt_length=index + 1,
+                    prompt_tokens=(7,) * (index + 1),
                     reward=draw(st.none() | numbers),
                     advantage=draw(st.none() | numbers),
                     kind="live",

@@ -8,6 +8,7 @@ from deadheat.evals import EvalSpec, Evaluation, evaluate
 from deadheat.policy import LanguageModel
 from deadheat.rollouts import DrawSpec
 from deadheat.sampling.keys import Purpose, rollout_key
+from deadheat.scorers import per_text
 from deadheat.types import Completion, Draw, Group, Problem, Rollout, SamplingParams, Score, StopReason
 
 PROBLEMS = tuple(
@@ -16,13 +17,11 @@ PROBLEMS = tuple(
 )
 
 
-def exact(problems: list[Problem], texts: list[str]) -> list[Score]:
+@per_text
+def exact(problem: Problem, text: str) -> Score:
     """Right where the line is the sum."""
-    return [
-        Score(value=float(right), correct=right, answer=text.strip())
-        for problem, text in zip(problems, texts, strict=True)
-        for right in [text.strip() == problem.reference]
-    ]
+    right = text.strip() == problem.reference
+    return Score(value=float(right), correct=right, answer=text.strip())
 
 
 def spec(draw: Draw, *, samples: int = 1, seed: int = 1) -> EvalSpec:
@@ -40,7 +39,7 @@ def answer(score: Score) -> Group:
         tokens=(1,), logprobs=(0.0,), plain_logprobs=(0.0,), margins=None, text="", stop=StopReason.CAP, key=1
     )
     rollout = Rollout(problem=PROBLEMS[0], sample=0, completion=completion, score=score)
-    return Group(problem=PROBLEMS[0], prompt_length=3, rollouts=(rollout,))
+    return Group(problem=PROBLEMS[0], prompt_tokens=(1, 2, 3), rollouts=(rollout,))
 
 
 def test_an_unscored_answer_is_left_out_and_an_unparsed_one_is_wrong() -> None:

@@ -57,7 +57,7 @@ COMPLETIONS = st.lists(st.lists(st.integers(0, 2), max_size=20).map(tuple), max_
     max_scores=st.sampled_from([1, 2_000, 4_000_000]),
 )
 def test_values_and_gradients_are_those_of_the_dense_computation(groups, query_block, max_scores):
-    laid = lay_out([Branches(prompt_tokens=p, completions=c) for p, c in groups])
+    laid = lay_out([Branches(prompt_tokens=p, completion_tokens=c) for p, c in groups])
     inputs = columns_of(laid)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "QUERY_BLOCK", query_block)
@@ -70,12 +70,14 @@ def test_values_and_gradients_are_those_of_the_dense_computation(groups, query_b
 
 
 def test_gradients_hold_in_double_precision():
-    laid = lay_out([Branches(prompt_tokens=(1, 2), completions=((3, 4, 5), (3, 6, 7)))])
+    laid = lay_out([Branches(prompt_tokens=(1, 2), completion_tokens=((3, 4, 5), (3, 6, 7)))])
     assert torch.autograd.gradcheck(lambda q, k, v: by_paths(laid, q, k, v), columns_of(laid))
 
 
 def test_every_column_asks_in_exactly_one_chunk_and_long_paths_are_cut():
-    laid = lay_out([Branches(prompt_tokens=tuple(range(150)), completions=(tuple(range(70)), tuple(range(5, 9))))])
+    laid = lay_out(
+        [Branches(prompt_tokens=tuple(range(150)), completion_tokens=(tuple(range(70)), tuple(range(5, 9))))]
+    )
     chunks = attention_chunks(laid.paths, laid.trunks, num_heads=HEADS, like=torch.zeros(0))
     asked = np.concatenate([chunk.queries_GCT[chunk.is_query_GCT].numpy() for chunk in chunks])
     assert sorted(asked.tolist()) == list(range(150 + 69 + 3))

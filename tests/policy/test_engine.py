@@ -1,5 +1,7 @@
 """Generation: company never changes a draw, and what is recorded is what was drawn."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -7,7 +9,7 @@ from deadheat.errors import PromptTooLongError, UnsupportedModelError
 from deadheat.policy import Branches
 from deadheat.policy.forward import CausalModel
 from deadheat.sampling.keys import permutation, stream_key
-from deadheat.types import Draw, GenerateRequest, SamplingParams, StopReason
+from deadheat.types import Draw, GenerateRequest, Generation, GenerationCost, SamplingParams, StopReason
 
 
 def requests_of(policy, *, num_samples, cap=10, draw=Draw.GUMBEL_MAX, prompts=("1 + 1 = 2\n3 +", "1 + 1 = 2\n", "1 +")):
@@ -24,17 +26,19 @@ def requests_of(policy, *, num_samples, cap=10, draw=Draw.GUMBEL_MAX, prompts=("
 
 
 def in_batches(policy, requests, size):
-    return [c for i in range(0, len(requests), size) for c in policy.generate(requests[i : i + size])]
+    return [c for i in range(0, len(requests), size) for c in policy.generate(requests[i : i + size]).completions]
 
 
 @pytest.mark.parametrize("draw", list(Draw))
 def test_batch_size_and_order_change_nothing(tiny_policy, draw):
     requests = requests_of(tiny_policy, num_samples=25, draw=draw)
-    together = tiny_policy.generate(requests)  # 75 requests through a tile of 64: rows leave and others enter
+    together = list(
+        tiny_policy.generate(requests).completions
+    )  # 75 requests through a tile of 64: rows leave and others enter
     assert in_batches(tiny_policy, requests, 7) == together
-    assert [tiny_policy.generate([r])[0] for r in requests[::9]] == together[::9]
+    assert [tiny_policy.generate([r]).completions[0] for r in requests[::9]] == together[::9]
     order = permutation(3, len(requests)).tolist()
-    shuffled = tiny_policy.generate([requests[i] for i in order])
+    shuffled = tiny_policy.generate([requests[i] for i in order]).completions
     assert [shuffled[order.index(i)] for i in range(len(requests))] == together
 
 
@@ -44,9 +48,10 @@ def test_recorded_logprobs_are_those_of_the_update_to_the_bit(tiny_policy):
     requests = [
         GenerateRequest(prompt_tokens=r.prompt_tokens, key=r.key, sampling=sampling, stop_ids=r.stop_ids) for r in base
     ]
-    done = tiny_policy.generate(requests)
+    done = tiny_policy.generate(requests).completions
     groups = [
-        Branches(prompt_tokens=r.prompt_tokens, completions=(c.tokens,)) for r, c in zip(requests, done, strict=True)
+        Branches(prompt_tokens=r.prompt_tokens, completion_tokens=(c.tokens,))
+        for r, c in zip(requests, done, strict=True)
     ]
     with torch.no_grad():
         plain, warped = tiny_policy.logprobs(groups), tiny_policy.logprobs(groups, sampling=sampling)
@@ -58,7 +63,7 @@ def test_recorded_logprobs_are_those_of_the_update_to_the_bit(tiny_policy):
 
 def test_greedy_tokens_are_the_argmax_of_a_plain_forward_pass(tiny_policy):
     request = requests_of(tiny_policy, num_samples=1, draw=Draw.GREEDY)[0]
-    completion = tiny_policy.generate([request])[0]
+    completion = tiny_policy.generate([request]).completions[0]
     ids = torch.tensor([[*request.prompt_tokens, *completion.tokens]])
     with torch.no_grad():
         logits = tiny_policy.module(input_ids=ids).logits[0]
@@ -69,6 +74,7 @@ def test_greedy_tokens_are_the_argmax_of_a_plain_forward_pass(tiny_policy):
 def test_a_forced_prefix_continues_to_the_very_completion_it_was_cut_from(tiny_policy):
     requests = requests_of(tiny_policy, num_samples=3)
     whole = tiny_policy.generate(requests)
+    halves = [len(c.tokens) // 2 for c in whole.completions]
     again = tiny_policy.generate(
         [
             GenerateRequest(
@@ -76,12 +82,16 @@ def test_a_forced_prefix_continues_to_the_very_completion_it_was_cut_from(tiny_p
                 key=r.key,
                 sampling=r.sampling,
                 stop_ids=r.stop_ids,
-                forced=c.tokens[: len(c.tokens) // 2],
+                forced=c.tokens[:half],
             )
-            for r, c in zip(requests, whole, strict=True)
+            for r, c, half in zip(requests, whole.completions, halves, strict=True)
         ]
     )
-    assert again == whole
+    assert [replace(c, num_forced=0) for c in again.completions] == list(whole.completions)
+    assert [c.num_forced for c in again.completions] == halves
+    assert again.cost.num_forced == sum(halves) > 0
+    assert again.cost.num_generated == whole.cost.num_generated - sum(halves)
+    assert again.cost.num_decoded < whole.cost.num_decoded, "forced tokens are run with their prompt"
 
 
 def test_a_forced_prefix_is_kept_though_it_would_never_be_drawn(tiny_policy):
@@ -97,7 +107,7 @@ def test_a_forced_prefix_is_kept_though_it_would_never_be_drawn(tiny_policy):
                 forced=forced,
             )
         ]
-    )[0]
+    ).completions[0]
     assert done.tokens == forced
     assert done.stop is StopReason.CAP
     assert done.text == "~~\n~"
@@ -105,7 +115,7 @@ def test_a_forced_prefix_is_kept_though_it_would_never_be_drawn(tiny_policy):
 
 def test_stop_and_cap_are_told_apart_and_the_stop_token_is_recorded(tiny_policy):
     stops = tiny_policy.stop_ids("\n")
-    done = tiny_policy.generate(requests_of(tiny_policy, num_samples=15, cap=6))
+    done = tiny_policy.generate(requests_of(tiny_policy, num_samples=15, cap=6)).completions
     assert {c.stop for c in done} == {StopReason.STOP, StopReason.CAP}
     for c in done:
         assert (c.tokens[-1] in stops) == (c.stop is StopReason.STOP)
@@ -116,8 +126,8 @@ def test_stop_and_cap_are_told_apart_and_the_stop_token_is_recorded(tiny_policy)
 def test_each_distinct_prompt_is_prefilled_once_and_the_account_adds_up(tiny_policy):
     requests = requests_of(tiny_policy, num_samples=30)  # prompts of 13, 10 and 3 characters; 90 rows in a tile of 64
     seen = []
-    done = tiny_policy.generate(requests, progress=lambda finished, total: seen.append((finished, total)))
-    account = tiny_policy.last_generate
+    generation = tiny_policy.generate(requests, progress=lambda finished, total: seen.append((finished, total)))
+    done, account = generation.completions, generation.cost
     assert account.num_prefilled == 13  # "1 +" and "1 + 1 = 2\n" begin "1 + 1 = 2\n3 +"
     assert account.num_prompt_tokens == 30 * (13 + 10 + 3)
     assert account.num_generated == sum(len(c.tokens) for c in done)
@@ -130,21 +140,20 @@ def test_each_distinct_prompt_is_prefilled_once_and_the_account_adds_up(tiny_pol
 def test_samples_are_one_branch_until_they_draw_differently(tiny_policy):
     greedy = requests_of(tiny_policy, num_samples=8, draw=Draw.GREEDY, prompts=("1 + 1 = 2\n3 +",))
     done = tiny_policy.generate(greedy)
-    assert len({c.tokens for c in done}) == 1
-    assert tiny_policy.last_generate.num_decoded == len(done[0].tokens) - 1
+    assert len({c.tokens for c in done.completions}) == 1
+    assert done.cost.num_decoded == len(done.completions[0].tokens) - 1
     drawn = requests_of(tiny_policy, num_samples=8, prompts=("1 + 1 = 2\n3 +",))  # all eight enter together
     done = tiny_policy.generate(drawn)
-    prefixes = {c.tokens[:n] for c in done for n in range(1, len(c.tokens))}
-    assert tiny_policy.last_generate.num_decoded == len(prefixes)
+    prefixes = {c.tokens[:n] for c in done.completions for n in range(1, len(c.tokens))}
+    assert done.cost.num_decoded == len(prefixes)
 
 
 def test_no_requests_make_no_completions(tiny_policy):
-    assert tiny_policy.generate([]) == []
-    assert tiny_policy.last_generate.num_steps == 0
+    assert tiny_policy.generate([]) == Generation(completions=(), cost=GenerationCost())
 
 
 def test_same_key_same_completion_and_other_key_another(tiny_policy):
-    one, two = (tiny_policy.generate(requests_of(tiny_policy, num_samples=8)) for _ in range(2))
+    one, two = (tiny_policy.generate(requests_of(tiny_policy, num_samples=8)).completions for _ in range(2))
     assert one == two
     assert len({c.tokens for c in one[8:16]}) > 1
 
@@ -217,9 +226,9 @@ def test_other_families_generate_what_their_own_forward_pass_says(family):
 def test_on_the_real_model_company_changes_no_draw(smollm2):
     questions = [f"Problem: 12 + 35\nAnswer: 47\n\nProblem: {a} + {b}\nAnswer:" for a, b in ((3, 4), (21, 13), (40, 9))]
     requests = requests_of(smollm2, num_samples=12, cap=5, prompts=(*questions, "Once upon"))
-    together = smollm2.generate(requests)  # 48 requests: the tile is refilled
+    together = list(smollm2.generate(requests).completions)  # 48 requests: the tile is refilled
     order = permutation(4, len(requests)).tolist()
-    shuffled = smollm2.generate([requests[i] for i in order])
+    shuffled = smollm2.generate([requests[i] for i in order]).completions
     assert [shuffled[order.index(i)] for i in range(len(requests))] == together
     assert in_batches(smollm2, requests[:14], 7) == together[:14]
-    assert [smollm2.generate([r])[0] for r in requests[::16]] == together[::16]
+    assert [smollm2.generate([r]).completions[0] for r in requests[::16]] == together[::16]

@@ -163,7 +163,7 @@ def test_the_real_model_speaks_its_chat_format_and_stops_at_newlines(smollm2):
 
 
 def test_checkpointed_layers_give_the_same_bits_and_leave_the_module_in_eval_mode(tiny_policy):
-    groups = [Branches(prompt_tokens=(5, 6, 7), completions=((8, 9, 10), (8, 11)))]
+    groups = [Branches(prompt_tokens=(5, 6, 7), completion_tokens=((8, 9, 10), (8, 11)))]
     found = []
     for checkpointing in (False, True):
         config = tiny_policy.config.model_copy(update={"gradient_checkpointing": checkpointing})

@@ -36,7 +36,7 @@ def alone(tiny_policy):
         for text in TEXTS
         for sample in range(6)
     ]
-    return [(request, tiny_policy.generate([request])[0]) for request in requests]
+    return [(request, tiny_policy.generate([request]).completions[0]) for request in requests]
 
 
 @settings(max_examples=25)
@@ -44,7 +44,7 @@ def alone(tiny_policy):
 def test_in_any_company_a_request_gets_the_completion_it_gets_alone(tiny_policy, alone, chosen, rows):
     config = tiny_policy.config.model_copy(update={"tile_rows": rows})
     policy = LanguageModel(tiny_policy.module, tiny_policy.tokenizer, config)
-    assert policy.generate([alone[i][0] for i in chosen]) == [alone[i][1] for i in chosen]
+    assert list(policy.generate([alone[i][0] for i in chosen]).completions) == [alone[i][1] for i in chosen]
 
 
 def test_the_measurement_holds_on_the_tiny_policy_and_counts_its_rounds(tiny_policy):

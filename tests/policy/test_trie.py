@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from deadheat.errors import PromptTooLongError
 from deadheat.policy import Branches, trainable_parameters
-from deadheat.policy.trie import ROOT, build_trie, lay_out, logprobs_one_by_one
+from deadheat.policy.readers import chosen_logprobs
+from deadheat.policy.reading import logprobs_one_by_one
+from deadheat.policy.trie import ROOT, build_trie, lay_out
 from deadheat.types import SamplingParams
 
 COMPLETIONS = st.lists(st.lists(st.integers(0, 3), max_size=6).map(tuple), max_size=8)
@@ -26,7 +28,7 @@ def test_nodes_are_the_distinct_prefixes_and_paths_spell_the_completions(complet
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(tuple), COMPLETIONS), max_size=4))
 def test_every_column_asks_once_and_sees_exactly_its_own_context(groups):
-    laid = lay_out([Branches(prompt_tokens=p, completions=tuple(c)) for p, c in groups])
+    laid = lay_out([Branches(prompt_tokens=p, completion_tokens=tuple(c)) for p, c in groups])
     contexts = []
     for path in laid.paths:
         trunk = () if path.trunk is None else tuple(laid.trunks[path.trunk])
@@ -53,7 +55,7 @@ def groups_of(policy):
         [policy.encode(t, chat=False) for t in (" + 4 = 7\n", " + 4 = 8\n", " + 5 = 8\n", " + 4 = 7\n", "")],
         [policy.encode(t, chat=False) for t in (" 13 = 25\n", " 1", "x")],
     ]
-    return [Branches(prompt_tokens=p, completions=tuple(c)) for p, c in zip(encode, completions, strict=True)]
+    return [Branches(prompt_tokens=p, completion_tokens=tuple(c)) for p, c in zip(encode, completions, strict=True)]
 
 
 @pytest.mark.parametrize("sampling", [None, SamplingParams(temperature=0.7, top_k=20)])
@@ -76,8 +78,7 @@ def test_shared_and_one_by_one_agree_whatever_the_budget(tiny_policy, sampling, 
 def test_the_account_counts_prompts_and_inner_nodes_once(tiny_policy):
     groups = groups_of(tiny_policy)
     with torch.no_grad():
-        tiny_policy.logprobs(groups)
-    account = tiny_policy.last_logprobs
+        account = tiny_policy.read(groups, chosen_logprobs()).cost
     # group 1: prompt 11; inner " + 4 = " is 7 characters, then 7 and 8; from " + " on, "5 = 8": 5, space, =, space, 8.
     # Leaves (the newlines) are not run: 7 + 2 + 5 = 14. Group 2: prompt 14; " 13 = 25" is 8 inner, " 1" shared, x a leaf.
     # The prompts have their first 10 characters in common and another eleventh.
@@ -93,14 +94,14 @@ def test_a_pass_at_a_time_gives_the_same_bits_in_the_order_of_the_completions(ti
     )
     with torch.no_grad():
         whole = tiny_policy.logprobs(groups)
-        passes = list(small.score_passes(groups))
+        passes = list(small.read_passes(groups, chosen_logprobs()))
     assert len(passes) > 2
-    pieces = [piece for scored in passes for piece in scored.pieces]
-    assert [(p.group, p.first + i) for p in pieces for i in range(len(p.logprobs))] == [
-        (g, i) for g, branches in enumerate(groups) for i in range(len(branches.completions))
+    pieces = [piece for done in passes for piece in done.parts]
+    assert [(p.group, p.first + i) for p in pieces for i in range(len(p.values_G))] == [
+        (g, i) for g, branches in enumerate(groups) for i in range(len(branches.completion_tokens))
     ]
     for piece in pieces:
-        for i, logprobs in enumerate(piece.logprobs):
+        for i, logprobs in enumerate(piece.values_G):
             assert torch.equal(logprobs, whole[piece.group][piece.first + i])
 
 
@@ -140,7 +141,7 @@ def test_gradients_of_both_paths_agree(tiny_policy):
 
 
 def test_a_completion_beyond_the_context_is_refused_with_its_numbers(tiny_policy):
-    too_long = Branches(prompt_tokens=(5,) * 1000, completions=((6,) * 25,))
+    too_long = Branches(prompt_tokens=(5,) * 1000, completion_tokens=((6,) * 25,))
     with pytest.raises(PromptTooLongError, match=r"1000 prompt tokens plus 25 completion tokens .* context of 1024"):
         tiny_policy.logprobs([too_long])
 
@@ -149,7 +150,7 @@ def test_a_completion_beyond_the_context_is_refused_with_its_numbers(tiny_policy
 def test_on_the_real_model_both_paths_agree_to_1e_4(smollm2):
     prompt = smollm2.encode("Problem: 12 + 35\nAnswer: 47\n\nProblem: 38 + 30\nAnswer:", chat=False)
     completions = tuple(smollm2.encode(t, chat=False) for t in (" 68\n", " 67\n", " 68.0\n", " sixty-eight\n"))
-    groups = [Branches(prompt_tokens=prompt, completions=completions)]
+    groups = [Branches(prompt_tokens=prompt, completion_tokens=completions)]
     with torch.no_grad():
         shared, alone = smollm2.logprobs(groups), logprobs_one_by_one(smollm2._model, groups, sampling=None)
     for a, b in zip(shared[0], alone[0], strict=True):

@@ -67,7 +67,7 @@ def test_a_resolved_race_is_read_back_as_it_was(small: RaceConfig) -> None:
         ("questions_per_step = 3", 'questions_per_step = "three"', "rollouts.questions_per_step is 'three'; wanted: "),
         ("group_size = 4", "group_size = 1", "rollouts.group_size is 1; wanted: input should be greater than or equal"),
         ("learning_rate = 5e-3", "learning_rate = -1.0", "update.learning_rate is -1.0; wanted: input should be grea"),
-        ('kind = "plant"', 'kind = "plnt"', "arm 'plant': scorer.kind is 'plnt'; wanted: input should be 'checker' or"),
+        ('kind = "plant"', 'kind = "plnt"', "arm 'plant': scorer.kind is 'plnt'; wanted one of checker, plant"),
         (
             'draw = "gumbel_max"',
             'draw = "greedy"',

@@ -32,8 +32,6 @@ name = "cipher"
 [rollouts]
 questions_per_step = 3
 group_size = 4
-max_rounds = 3
-max_refills = 2
 
 [credit]
 estimator = "centred"
@@ -53,17 +51,16 @@ name = "flat"
 
 [[arm]]
 name = "dynamic"
-rollouts.drawing = "dynamic"
+rollouts.drawing = { name = "dynamic", max_rounds = 3, max_refills = 2 }
 
 [[arm]]
 name = "plant"
-rollouts.drawing = "dynamic"
+rollouts.drawing = { name = "dynamic", max_rounds = 3, max_refills = 2 }
 scorer.kind = "plant"
 
 [[arm]]
 name = "adaptive"
-rollouts.drawing = "adaptive"
-rollouts.keep = "balanced"
+rollouts.drawing = { name = "adaptive", max_rounds = 3, keep = "balanced" }
 """
 
 
@@ -79,6 +76,10 @@ def drawings(tmp_path_factory: pytest.TempPathFactory, cipher: RaceConfig) -> Ra
     return result
 
 
+DYNAMIC = tuple(f"rollouts.drawing.{name}" for name in ("max_refills", "max_rounds", "name"))
+ADAPTIVE = tuple(f"rollouts.drawing.{name}" for name in ("keep", "max_rounds", "name"))
+
+
 def rows_of(folder: Path, arm: str, step: int = 1) -> pl.DataFrame:
     return read_table(step_file(folder / arm / "seed-1", ROLLOUTS, step))
 
@@ -90,10 +91,13 @@ def found(folder: Path) -> list[tuple[str, str]]:
 def test_every_arm_holds_the_flat_batch_and_is_partly_coupled_with_it(drawings: RaceResult) -> None:
     shared = {(c.arm_a, c.arm_b): (c.num_shared, c.differing) for c in drawings.verdict.couplings}
     # The first round of three problems and four attempts is the same in all.
-    assert shared["flat", "dynamic"] == shared["flat", "plant"] == (12, ("rollouts.drawing",))
-    assert shared["flat", "adaptive"] == (12, ("rollouts.drawing", "rollouts.keep"))
+    assert shared["flat", "dynamic"] == shared["flat", "plant"] == (12, DYNAMIC)
+    assert shared["flat", "adaptive"] == (12, ADAPTIVE)
     words = " ".join(coupling_words(drawings.verdict.couplings))
-    assert "flat and dynamic are partly coupled, differing in rollouts.drawing: 12 step-one rollouts" in words
+    assert (
+        "flat and dynamic are partly coupled, differing in rollouts.drawing.max_refills, rollouts.drawing.max_rounds"
+        in words
+    )
 
 
 def test_a_control_draws_what_the_honest_arm_draws(drawings: RaceResult) -> None:

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deadheat.rollouts import STRATEGIES, Address, Drawing, DrawnBatch, DrawPlan, DrawSpec, Graded, Keep
+from deadheat.rollouts import STRATEGIES, Address, Drawing, DrawnBatch, DrawPlan, DrawSpec
 from deadheat.sampling.keys import Purpose, rollout_key
 from deadheat.types import (
     Completion,
-    Drawn,
     GenerateRequest,
+    Generation,
+    GenerationCost,
     Group,
     Problem,
-    Rollout,
     SamplingParams,
     Score,
     StopReason,
@@ -41,10 +41,10 @@ class ScriptedPolicy:
     def stop_ids(self, stop_text: str | None) -> frozenset[int]:
         return frozenset()
 
-    def generate(self, requests: Sequence[GenerateRequest]) -> list[Completion]:
+    def generate(self, requests: Sequence[GenerateRequest]) -> Generation:
         places = [self._where[request.key] for request in requests]
         self.calls.append([(problem.problem_id, sample) for problem, sample in places])
-        return [
+        completions = tuple(
             Completion(
                 tokens=(sample, 0),
                 logprobs=(0.0, 0.0),
@@ -55,7 +55,8 @@ class ScriptedPolicy:
                 key=request.key,
             )
             for request, (problem, sample) in zip(requests, places, strict=True)
-        ]
+        )
+        return Generation(completions=completions, cost=GenerationCost(num_generated=2 * len(completions)))
 
 
 def _key(problem: Problem, sample: int) -> int:
@@ -74,24 +75,20 @@ def script(name: str, grades: str) -> Problem:
     return Problem(task="script", problem_id=name, prompt=name, reference=grades.replace(" ", ""))
 
 
-def grade(drawn: Sequence[Drawn]) -> list[Graded]:
+def graded(groups: Sequence[Group]) -> list[Group]:
     """What the texts say."""
-    return [_graded(d) for d in drawn]
+    return [group.with_scores([_score(rollout.completion.text) for rollout in group.rollouts]) for group in groups]
 
 
-def _graded(drawn: Drawn) -> Graded:
-    values = [VALUES[completion.text] for completion in drawn.completions]
-    rollouts = tuple(
-        Rollout(
-            problem=drawn.problem,
-            sample=drawn.first_sample + index,
-            completion=completion,
-            score=Score(value=value, unscored="no grade" if value is None else None),
-        )
-        for index, (completion, value) in enumerate(zip(drawn.completions, values, strict=True))
-    )
-    group = Group(problem=drawn.problem, prompt_length=drawn.prompt_length, rollouts=rollouts)
-    return Graded(group=group, rewards_G=np.array([np.nan if value is None else value for value in values]))
+def _score(text: str) -> Score:
+    value = VALUES[text]
+    return Score(value=value, unscored="no grade" if value is None else None)
+
+
+def rewards_of(group: Group) -> np.ndarray:
+    """The values; NaN where there is none."""
+    values = [rollout.score.value for rollout in group.rollouts]
+    return np.array([np.nan if value is None else value for value in values])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,21 +101,32 @@ class Played:
     @property
     def kept(self) -> list[tuple[str, list[int]]]:
         """Problem and samples of every group that is learned from."""
-        return [_samples(graded) for graded in self.batch.kept]
+        return [_samples(group) for group in self.batch.kept]
 
     @property
     def not_kept(self) -> list[tuple[str, list[int]]]:
         """Problem and samples of what is not."""
-        return [_samples(graded) for graded in self.batch.not_kept]
+        return [_samples(group) for group in self.batch.not_kept]
 
 
-def _samples(graded: Graded) -> tuple[str, list[int]]:
-    return graded.group.problem.problem_id, [rollout.sample for rollout in graded.group.rollouts]
+def _samples(group: Group) -> tuple[str, list[int]]:
+    return group.problem.problem_id, [rollout.sample for rollout in group.rollouts]
 
 
 def play(drawing: Drawing, problems: Sequence[Problem], reserve: Sequence[Problem] = (), **changes: object) -> Played:
-    """Groups of two, four rounds, three refills, with changes."""
-    settings = {"group_size": 2, "max_rounds": 4, "max_refills": 3, "keep": Keep.FIRST_G, **changes}
-    plan = DrawPlan(problems=tuple(problems), reserve=tuple(reserve), spec=SPEC, address=FIRST, **settings)
+    """Groups of two, four rounds, three refills, with changes; a strategy is given the settings it has."""
+    settings = {"group_size": 2, **changes}
+    group_size = settings.pop("group_size")
+    options = STRATEGIES[drawing].options
+    plan = DrawPlan(
+        problems=tuple(problems),
+        reserve=tuple(reserve),
+        spec=SPEC,
+        address=FIRST,
+        group_size=group_size,
+        options=options(**{name: value for name, value in settings.items() if name in options.model_fields}),
+        score=graded,
+        rewards=rewards_of,
+    )
     policy = ScriptedPolicy([*problems, *reserve])
-    return Played(batch=STRATEGIES[drawing].draw(policy, grade, plan), calls=policy.calls)
+    return Played(batch=STRATEGIES[drawing].draw(policy, plan), calls=policy.calls)

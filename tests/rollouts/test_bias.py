@@ -7,7 +7,7 @@ import pytest
 
 from deadheat.rollouts import Drawing, Keep, kept_counts
 
-from .scripted import play, script
+from .scripted import play, rewards_of, script
 
 CASES = [
     (Drawing.FLAT, Keep.FIRST_G),
@@ -29,9 +29,9 @@ def measured(p: float, drawing: Drawing, keep: Keep, group_size: int, max_rounds
         keep=keep,
     )
     pmf_K = np.zeros(group_size + 1)
-    for graded in played.batch.kept:
-        grades = graded.group.problem.problem_id
-        pmf_K[int(graded.rewards_G.sum())] += p ** grades.count("1") * (1 - p) ** grades.count("0")
+    for group in played.batch.kept:
+        grades = group.problem.problem_id
+        pmf_K[int(rewards_of(group).sum())] += p ** grades.count("1") * (1 - p) ** grades.count("0")
     return pmf_K
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from deadheat.policy import LanguageModel
-from deadheat.rollouts import STRATEGIES, Drawing, DrawPlan, Graded, Keep, draw_groups
+from deadheat.rollouts import STRATEGIES, Drawing, DrawPlan, Keep, Pool, draw_groups
 from deadheat.tasks import load_task, parse_task
-from deadheat.types import Drawn, Group, Rollout, Score
+from deadheat.types import Group, Score
 
-from .scripted import FIRST, SPEC, play, script
+from .scripted import FIRST, SPEC, play, rewards_of, script
 
 DYNAMIC, ADAPTIVE, FLAT = Drawing.DYNAMIC, Drawing.ADAPTIVE, Drawing.FLAT
 
@@ -121,13 +121,18 @@ def test_what_is_kept_can_be_recomputed_from_the_rewards_alone(drawing: Drawing)
     problems = [script(str(i), grades) for i, grades in enumerate(scripts)]
     played = play(drawing, problems, max_refills=0)
     drawn: dict[str, dict[int, float]] = {}
-    for graded in (*played.batch.kept, *played.batch.not_kept):
-        of_problem = drawn.setdefault(graded.group.problem.problem_id, {})
-        of_problem |= {r.sample: x for r, x in zip(graded.group.rollouts, graded.rewards_G.tolist(), strict=True)}
+    for group in (*played.batch.kept, *played.batch.not_kept):
+        of_problem = drawn.setdefault(group.problem.problem_id, {})
+        of_problem |= {r.sample: x for r, x in zip(group.rollouts, rewards_of(group).tolist(), strict=True)}
     chosen = {
         name: list(
             STRATEGIES[drawing].choose(
-                np.array([rewards[sample] for sample in sorted(rewards)]), group_size=2, keep=Keep.FIRST_G
+                Pool(
+                    rewards_N=np.array([rewards[sample] for sample in sorted(rewards)]),
+                    group_size=2,
+                    origins_N=(None,) * len(rewards),
+                ),
+                played.batch.plan.options,
             )
         )
         for name, rewards in drawn.items()
@@ -135,18 +140,12 @@ def test_what_is_kept_can_be_recomputed_from_the_rewards_alone(drawing: Drawing)
     assert {name: samples for name, samples in chosen.items() if samples} == dict(played.kept)
 
 
-def graded_by_parity(drawn: list[Drawn]) -> list[Graded]:
+def graded_by_parity(groups: list[Group]) -> list[Group]:
     """Right where the answer has an even number of characters: a grade that real texts differ in."""
-    found = []
-    for d in drawn:
-        rewards = [float(len(completion.text) % 2 == 0) for completion in d.completions]
-        rollouts = tuple(
-            Rollout(problem=d.problem, sample=d.first_sample + i, completion=c, score=Score(value=reward))
-            for i, (c, reward) in enumerate(zip(d.completions, rewards, strict=True))
-        )
-        group = Group(problem=d.problem, prompt_length=d.prompt_length, rollouts=rollouts)
-        found.append(Graded(group=group, rewards_G=np.array(rewards)))
-    return found
+    return [
+        group.with_scores([Score(value=float(len(r.completion.text) % 2 == 0)) for r in group.rollouts])
+        for group in groups
+    ]
 
 
 @pytest.mark.parametrize("drawing", [DYNAMIC, ADAPTIVE])
@@ -161,21 +160,22 @@ def test_the_first_round_is_what_flat_draws_and_later_ones_continue_its_samples(
         spec=SPEC,
         address=FIRST,
         group_size=2,
-        max_rounds=4,
-        max_refills=0,
-        keep=Keep.FIRST_G,
+        options=STRATEGIES[drawing].options(max_rounds=4),
+        score=graded_by_parity,
+        rewards=rewards_of,
     )
-    batch = STRATEGIES[drawing].draw(tiny_policy, graded_by_parity, plan)
-    again = STRATEGIES[drawing].draw(tiny_policy, graded_by_parity, plan)
+    batch = STRATEGIES[drawing].draw(tiny_policy, plan)
+    again = STRATEGIES[drawing].draw(tiny_policy, plan)
     drawn = {
-        (graded.group.problem.problem_id, rollout.sample): rollout.completion
-        for graded in (*batch.kept, *batch.not_kept)
-        for rollout in graded.group.rollouts
+        (group.problem.problem_id, rollout.sample): rollout.completion
+        for group in (*batch.kept, *batch.not_kept)
+        for rollout in group.rollouts
     }
+    assert batch.cost.num_generated == sum(len(completion.tokens) for completion in drawn.values()), "of all rounds"
     # One flat group of eight holds every draw that any number of rounds of two can make.
-    flat = draw_groups(tiny_policy, problems, SPEC, address=FIRST, group_size=8)
-    whole = {(d.problem.problem_id, i): completion for d in flat for i, completion in enumerate(d.completions)}
+    flat = draw_groups(tiny_policy, problems, SPEC, address=FIRST, group_size=8).groups
+    whole = {(group.problem.problem_id, r.sample): r.completion for group in flat for r in group.rollouts}
     assert drawn == {place: whole[place] for place in drawn}
     assert {(problem.problem_id, sample) for problem in problems for sample in (0, 1)} <= set(drawn)
     assert len(drawn) > 12, "some problem was drawn again"
-    assert [graded.group for graded in again.kept] == [graded.group for graded in batch.kept]
+    assert again.kept == batch.kept

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from deadheat.credit import Estimator, advantages
-from deadheat.scorers import CheckerScorer, grade
+from deadheat.scorers import CheckerScorer, scored
 from deadheat.tasks import Task, load_task, parse_task
-from deadheat.types import Completion, Drawn, StopReason
+from deadheat.types import Address, Completion, Group, Problem, Purpose, Rollout, StopReason
 
 TASK = """
 import os, time
@@ -29,6 +29,8 @@ def check(problem, text):
         os._exit(3)
     if text == "nothing":
         return None
+    if text == "infinite":
+        return Score(value=float("inf"), correct=False, answer=text)
     return Score(value=float(text == problem.reference), correct=text == problem.reference, answer=text)
 
 def build(options):
@@ -54,21 +56,22 @@ def scorer(task: Task) -> Iterator[CheckerScorer]:
 def test_what_cannot_be_checked_is_unscored_with_its_reason_and_what_can_is_graded(
     task: Task, scorer: CheckerScorer
 ) -> None:
-    texts = ["0", "raise", "hang", "die", "nothing", "1"]
-    scores = scorer([task.training[0]] * 6, texts)
-    assert [score.value for score in scores] == [1.0, None, None, None, None, 0.0]
-    assert [score.correct for score in scores] == [True, None, None, None, None, False]
+    texts = ["0", "raise", "hang", "die", "nothing", "1", "infinite"]
+    scores = scorer.check_all([task.training[0]] * 7, texts)
+    assert [score.value for score in scores] == [1.0, None, None, None, None, 0.0, None]
+    assert [score.correct for score in scores] == [True, None, None, None, None, False, None]
     reasons = [score.unscored for score in scores]
     assert reasons[0] is None and reasons[5] is None
     assert reasons[1] == "checker raised RuntimeError: no such answer"
     assert "0.5 s" in str(reasons[2])
     assert "exit status 3" in str(reasons[3])
     assert reasons[4] == "checker returned NoneType; wanted a Score"
+    assert "no number" in str(reasons[6]) and "value=inf; wanted a finite number" in str(reasons[6])
 
 
 def test_equal_answers_to_one_problem_are_checked_once(task: Task, scorer: CheckerScorer, tmp_path: Path) -> None:
     first, second = task.training
-    scores = scorer([first, first, second, first], ["0", "0", "0", "1"])
+    scores = scorer.check_all([first, first, second, first], ["0", "0", "0", "1"])
     assert [score.value for score in scores] == [1.0, 1.0, 0.0, 0.0]
     # "0" for the first problem, "0" for the second, "1" for the first: three questions for four answers.
     assert (tmp_path / "asked.log").read_text().splitlines() == ["0", "0", "1"]
@@ -80,15 +83,20 @@ def completion(text: str) -> Completion:
     )
 
 
+def group_of(problem: Problem, first_sample: int, texts: list[str]) -> Group:
+    rollouts = [
+        Rollout(problem=problem, sample=first_sample + index, completion=completion(text))
+        for index, text in enumerate(texts)
+    ]
+    return Group(problem=problem, prompt_tokens=(1, 2), rollouts=tuple(rollouts))
+
+
 def test_grades_come_back_in_group_and_sample_order_and_the_unscored_learn_nothing(
     task: Task, scorer: CheckerScorer
 ) -> None:
     first, second = task.training
-    drawn = [
-        Drawn(problem=second, prompt_length=2, first_sample=4, completions=(completion("1"), completion("raise"))),
-        Drawn(problem=first, prompt_length=2, first_sample=0, completions=tuple(map(completion, ["0", "raise", "1"]))),
-    ]
-    groups = grade(drawn, scorer)
+    drawn = [group_of(second, 4, ["1", "raise"]), group_of(first, 0, ["0", "raise", "1"])]
+    groups = scored(drawn, scorer, address=Address(seed=1, purpose=Purpose.TRAIN, step=1))
     assert [[rollout.sample for rollout in group.rollouts] for group in groups] == [[4, 5], [0, 1, 2]]
     values = [[rollout.score.value for rollout in group.rollouts] for group in groups]
     assert values == [[1.0, None], [1.0, None, 0.0]]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from deadheat.credit import GroupKind
 from deadheat.policy import AdapterConfig, Branches, LanguageModel, PolicyConfig, load_policy
 from deadheat.tasks import Task, load_task, parse_task
-from deadheat.train import RunConfig
-from deadheat.train.update import Lesson
+from deadheat.train import Entry, RunConfig
+from deadheat.types import Completion, Group, Rollout, StopReason
 
 RUN = {
     "policy": {"model": "tiny:addition", "adapter": {"kind": "lora", "rank": 4, "alpha": 8}},
@@ -49,20 +50,38 @@ def new_policy(addition: Task) -> Callable[..., LanguageModel]:
 
 
 @pytest.fixture(scope="session")
-def lesson(addition: Task, new_policy: Callable[..., LanguageModel]) -> Callable[..., Lesson]:
-    """The lesson of one problem: what was answered, and how each answer is weighted; drawn by a fresh policy."""
+def lesson(addition: Task, new_policy: Callable[..., LanguageModel]) -> Callable[..., Entry]:
+    """The entry of one problem: what was answered, and how each answer is weighted; drawn by a fresh policy."""
     policy = new_policy()
 
-    def make(index: int, answers: Sequence[str], advantages: Sequence[float], *, part: str = "") -> Lesson:
+    def make(index: int, answers: Sequence[str], advantages: Sequence[float], *, part: str = "") -> Entry:
         prompt = policy.encode(addition.training[index].prompt, chat=False)
         completions = tuple(policy.encode(answer, chat=False) for answer in answers)
-        branches = Branches(prompt_tokens=prompt, completions=completions)
+        branches = Branches(prompt_tokens=prompt, completion_tokens=completions)
         with torch.no_grad():
             (drawn_G,) = policy.logprobs([branches])
-        return Lesson(
-            branches=branches,
-            advantages_G=np.array(advantages, dtype=np.float64),
-            drawn_G=tuple(tuple(drawn_T.tolist()) for drawn_T in drawn_G),
+        problem = addition.training[index]
+        rollouts = [
+            Rollout(
+                problem=problem,
+                sample=sample,
+                completion=Completion(
+                    tokens=tokens,
+                    logprobs=tuple(drawn_T.tolist()),
+                    plain_logprobs=tuple(drawn_T.tolist()),
+                    margins=None,
+                    text=answer,
+                    stop=StopReason.STOP,
+                    key=sample,
+                ),
+            )
+            for sample, (tokens, answer, drawn_T) in enumerate(zip(completions, answers, drawn_G, strict=True))
+        ]
+        return Entry(
+            group=Group(problem=problem, prompt_tokens=prompt, rollouts=tuple(rollouts)),
+            rewards_G=np.zeros(len(rollouts)),
+            advantages_G=tuple(np.full(len(t), float(a)) for t, a in zip(completions, advantages, strict=True)),
+            kind=GroupKind.LIVE if any(advantages) else GroupKind.ALL_WRONG,
             part=part,
         )
 

@@ -8,6 +8,7 @@ import torch
 
 from deadheat.archive import write_json
 from deadheat.errors import ArchiveError, RunFolderError
+from deadheat.train import TrainBatch
 from deadheat.train.checkpoint import (
     checkpoint_path,
     latest_step,
@@ -16,7 +17,7 @@ from deadheat.train.checkpoint import (
     save_checkpoint,
 )
 from deadheat.train.config import CreditConfig, UpdateConfig
-from deadheat.train.update import Updater
+from deadheat.train.loop import Updater
 from deadheat.types import SamplingParams
 
 LIVE = (1.0, -1.0)
@@ -41,7 +42,7 @@ def test_a_restored_run_goes_on_to_the_same_bits(tmp_path: Path, new_policy, les
     policy = new_policy(kind)
     whole = updater(policy)
     for step in (1, 2):
-        whole.step(batches[step - 1], step=step)
+        whole.step(TrainBatch(entries=tuple(batches[step - 1]), step=step))
     path = save_checkpoint(tmp_path, policy, whole, step=2)
     assert sorted(file.name for file in path.iterdir()) == [
         "adapter.safetensors",
@@ -55,8 +56,8 @@ def test_a_restored_run_goes_on_to_the_same_bits(tmp_path: Path, new_policy, les
     restore_checkpoint(tmp_path, fresh, resumed, step=2)
     assert state_bytes(resumed) == at_two
     for step in (3, 4):
-        whole.step(batches[step - 1], step=step)
-        resumed.step(batches[step - 1], step=step)
+        whole.step(TrainBatch(entries=tuple(batches[step - 1]), step=step))
+        resumed.step(TrainBatch(entries=tuple(batches[step - 1]), step=step))
     assert state_bytes(resumed) == state_bytes(whole) != at_two
     assert fresh.digest == policy.digest
 
@@ -65,7 +66,7 @@ def test_equal_states_are_equal_files(tmp_path: Path, new_policy, lesson) -> Non
     for name in ("a", "b"):
         policy = new_policy()
         made = updater(policy)
-        made.step([lesson(0, (" 21\n", " 5\n"), LIVE)], step=1)
+        made.step(TrainBatch(entries=(lesson(0, (" 21\n", " 5\n"), LIVE),), step=1))
         save_checkpoint(tmp_path / name, policy, made, step=1)
     for name in ("adapter.safetensors", "optimizer.safetensors", "state.json"):
         a, b = (checkpoint_path(tmp_path / run, 1) / name for run in ("a", "b"))

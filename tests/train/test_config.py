@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from deadheat.train.assign import part_of
+from deadheat.train import RunConfig
+from deadheat.train.batch import part_of
 from deadheat.train.config import CreditConfig
 from deadheat.types import Problem
 
@@ -61,3 +62,9 @@ def test_a_group_is_normalised_with_those_of_its_task_or_column() -> None:
     )
     parts = [part_of(problem, CreditConfig(normalise_by=by)) for by in (None, "task", "subject", "level")]
     assert parts == ["", "math", "Algebra", "3"]
+
+
+def test_an_old_key_is_refused_with_its_new_name() -> None:
+    run = {"policy": {"model": "tiny:addition"}, "task": {"name": "addition"}}
+    with pytest.raises(ValidationError, match=r"rollouts\.keep is now rollouts\.drawing\.keep"):
+        RunConfig.model_validate({**run, "rollouts": {"keep": "balanced"}})

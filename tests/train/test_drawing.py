@@ -29,7 +29,8 @@ def split(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def drawn_config(run_config: Config, drawing: str, **sections: dict[str, object]) -> RunConfig:
-    rollouts = {"drawing": drawing, "max_rounds": 3, "max_refills": 2, **sections.pop("rollouts", {})}
+    settings = {"flat": {}, "dynamic": {"max_rounds": 3, "max_refills": 2}, "adaptive": {"max_rounds": 3}}[drawing]
+    rollouts = {"drawing": {"name": str(drawing), **settings}, **sections.pop("rollouts", {})}
     return run_config(rollouts=rollouts, **sections)
 
 

@@ -25,8 +25,8 @@ CASES = {
     },
     "a baseline over the batch": {"credit": {"estimator": "batch_relative"}, "update": {"loss": "fixed_length"}},
     "shuffled rewards by task": {"credit": {"normalise_by": "task"}, "scorer": {"kind": "plant"}},
-    "dynamic": {"rollouts": {"drawing": "dynamic", "max_rounds": 2, "max_refills": 1}},
-    "adaptive": {"rollouts": {"drawing": "adaptive", "keep": "balanced"}},
+    "dynamic": {"rollouts": {"drawing": {"name": "dynamic", "max_rounds": 2, "max_refills": 1}}},
+    "adaptive": {"rollouts": {"drawing": {"name": "adaptive", "keep": "balanced"}}},
 }
 
 

@@ -117,7 +117,7 @@ def test_a_step_along_the_policys_gradient_raises_the_objective_by_its_length(lo
     in_float64(exact)
     branches = Branches(
         prompt_tokens=policy.encode(addition.training[0].prompt, chat=False),
-        completions=tuple(policy.encode(answer, chat=False) for answer in (" 21\n", " 2\n", " 210\n")),
+        completion_tokens=tuple(policy.encode(answer, chat=False) for answer in (" 21\n", " 2\n", " 210\n")),
     )
     pull = gradient(exact)
     norm = float(pull.norm())

@@ -1,21 +1,26 @@
 """Ratio, KL term, parts and several updates of one batch, through the policy."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from deadheat.credit import GroupKind
 from deadheat.errors import ConfigError, DivergedError
-from deadheat.policy import Branches, LanguageModel
+from deadheat.policy import LanguageModel
+from deadheat.train import Entry, TrainBatch
 from deadheat.train.config import CreditConfig, UpdateConfig
-from deadheat.train.update import Lesson, Updater, UpdateReport
-from deadheat.types import GenerateRequest, SamplingParams
+from deadheat.train.loop import Updater
+from deadheat.train.update import UpdateReport
+from deadheat.types import GenerateRequest, Group, Rollout, SamplingParams
 
 ANSWERS = (" 21\n", " 5\n", " 13\n", " 9\n")  # 4, 3, 4 and 3 characters, a token each
 LIVE = (1.0, -1.0, 0.5, -0.5)
 TIED = (0.0, 0.0, 0.0, 0.0)
 
-Lessons = Callable[..., Lesson]
+Lessons = Callable[..., Entry]
 Policies = Callable[..., LanguageModel]
 
 
@@ -24,10 +29,10 @@ def updater(policy: LanguageModel, *, credit: dict | None = None, **update: obje
     return Updater(policy, UpdateConfig(**{"clip_norm": None, **update}), CreditConfig(**(credit or {})), sampling)
 
 
-def stepped(policy: LanguageModel, batch: list[Lesson], **settings: object) -> tuple[UpdateReport, torch.Tensor]:
+def stepped(policy: LanguageModel, batch: list[Entry], **settings: object) -> tuple[UpdateReport, torch.Tensor]:
     """The report and the gradient, as one vector, of one step."""
     made = updater(policy, **settings)
-    report = made.step(batch, step=1)
+    report = made.step(TrainBatch(entries=tuple(batch), step=1))
     return report, torch.cat([p.grad.flatten() for p in made.parameters.values() if p.grad is not None])
 
 
@@ -62,12 +67,15 @@ def test_what_generation_recorded_is_the_denominator_and_agrees_with_the_update(
         GenerateRequest(prompt_tokens=prompt, key=key, sampling=sampling, stop_ids=policy.stop_ids("\n"))
         for key in (3, 5, 7, 11)
     ]
-    drawn = policy.generate(requests)
+    drawn = policy.generate(requests).completions
+    problem = addition.training[0]
+    rollouts = tuple(Rollout(problem=problem, sample=i, completion=c) for i, c in enumerate(drawn))
     batch = [
-        Lesson(
-            branches=Branches(prompt_tokens=prompt, completions=tuple(c.tokens for c in drawn)),
-            advantages_G=torch.tensor(LIVE).double().numpy(),
-            drawn_G=tuple(c.plain_logprobs for c in drawn),
+        Entry(
+            group=Group(problem=problem, prompt_tokens=prompt, rollouts=rollouts),
+            rewards_G=np.zeros(4),
+            advantages_G=tuple(np.full(len(c.tokens), a) for c, a in zip(drawn, LIVE, strict=True)),
+            kind=GroupKind.LIVE,
         )
     ]
     _, wanted = stepped(new_policy(), batch)
@@ -80,14 +88,14 @@ def test_what_generation_recorded_is_the_denominator_and_agrees_with_the_update(
 def test_later_updates_of_a_batch_move_the_ratio_and_clip_it(new_policy: Policies, lesson: Lessons) -> None:
     batch = [lesson(0, ANSWERS, LIVE), lesson(1, ANSWERS, LIVE)]
     made = updater(new_policy(), importance="token", updates_per_batch=4, learning_rate=0.02)
-    report = made.step(batch, step=1)
+    report = made.step(TrainBatch(entries=tuple(batch), step=1))
     assert (report.num_updates, report.stepped) == (4, True)
     assert {made.optimizer.state[p]["step"].item() for p in made.parameters.values()} == {4.0}
     drift = report.drift
     assert drift.num_compared == 4 * 2 * 14
     assert drift.per_compared(drift.kl_drawn_sum) > 1e-3
     assert 0 < drift.num_clipped_low + drift.num_clipped_high < drift.num_compared
-    once = updater(new_policy()).step(batch, step=1)
+    once = updater(new_policy()).step(TrainBatch(entries=tuple(batch), step=1))
     assert report.tokens_backward == 4 * once.tokens_backward
     assert report.tokens_unshared == 4 * once.tokens_unshared
     # 14 tokens of each of two live groups: a completion is delivered once, however often it is passed.
@@ -98,7 +106,9 @@ def test_an_all_tied_batch_makes_as_many_zero_steps_as_a_live_one(new_policy: Po
     tied = [lesson(0, ANSWERS, TIED)]
     for mode, count in (("zero_grad_step", 3), ("skip_step", 0)):
         credit = {"zero_signal": mode}
-        report = updater(new_policy(), credit=credit, importance="token", updates_per_batch=3).step(tied, step=1)
+        report = updater(new_policy(), credit=credit, importance="token", updates_per_batch=3).step(
+            TrainBatch(entries=tuple(tied), step=1)
+        )
         assert (report.num_updates, report.stepped, report.tokens_backward) == (count, count > 0, 0)
         assert (report.tokens_delivered, report.loss, report.grad_norm) == (0, 0.0, 0.0)
 
@@ -106,7 +116,7 @@ def test_an_all_tied_batch_makes_as_many_zero_steps_as_a_live_one(new_policy: Po
 def test_a_later_update_that_breaks_says_which_weights_are_left(new_policy: Policies, lesson: Lessons) -> None:
     made = updater(new_policy(), importance="token", updates_per_batch=2, learning_rate=1e30)
     with pytest.raises(DivergedError, match=r"The weights are those of update 1 of step 5\."):
-        made.step([lesson(0, ANSWERS, LIVE)], step=5)
+        made.step(TrainBatch(entries=(lesson(0, ANSWERS, LIVE),), step=5))
 
 
 BACKWARD = {"zero_signal": "backward"}
@@ -116,17 +126,18 @@ def moved(policy: LanguageModel, lesson: Lessons) -> LanguageModel:
     """The policy after three steps towards one answer."""
     made = updater(policy, learning_rate=5e-3)
     for step in (1, 2, 3):
-        made.step([lesson(0, (" 21\n", " 5\n"), (1.0, -1.0))], step=step)
+        made.step(TrainBatch(entries=(lesson(0, (" 21\n", " 5\n"), (1.0, -1.0)),), step=step))
     return policy
 
 
 def test_the_reference_is_the_model_before_training(new_policy: Policies, lesson: Lessons) -> None:
-    policy, branches = new_policy(), lesson(3, ANSWERS, LIVE).branches
+    policy, branches = new_policy(), lesson(3, ANSWERS, LIVE).group
     with torch.no_grad():
         (before,) = policy.logprobs([branches])
     moved(policy, lesson)
     trainable = {name for name, p in policy.module.named_parameters() if p.requires_grad}
-    (reference,) = policy.reference_logprobs([branches])
+    with policy.reference():
+        (reference,) = policy.logprobs([branches])
     with torch.no_grad():
         (after,) = policy.logprobs([branches])
     for row, start, now in zip(reference, before, after, strict=True):
@@ -137,8 +148,11 @@ def test_the_reference_is_the_model_before_training(new_policy: Policies, lesson
 
 
 def test_full_fine_tuning_has_no_reference(new_policy: Policies, lesson: Lessons) -> None:
-    with pytest.raises(ConfigError, match=r"trains every weight .* wanted policy.adapter.kind = 'lora'"):
-        new_policy("full").reference_logprobs([lesson(0, ANSWERS, LIVE).branches])
+    with (
+        pytest.raises(ConfigError, match=r"trains every weight .* wanted policy.adapter.kind = 'lora'"),
+        new_policy("full").reference(),
+    ):
+        pass
 
 
 def test_a_tied_batch_has_the_loss_of_its_kl_term_alone_and_a_step_lowers_it(
@@ -147,17 +161,24 @@ def test_a_tied_batch_has_the_loss_of_its_kl_term_alone_and_a_step_lowers_it(
     policy = moved(new_policy(), lesson)
     batch = [lesson(3, ANSWERS, TIED), lesson(4, ANSWERS, TIED)]
 
+    def logprobs() -> list[torch.Tensor]:
+        return [row for item in batch for row in policy.logprobs([item.group])[0]]
+
     def divergence() -> float:
+        with policy.reference():
+            reference = logprobs()
         with torch.no_grad():
             rows = zip(
-                [row for item in batch for row in policy.logprobs([item.branches])[0]],
-                [row for item in batch for row in policy.reference_logprobs([item.branches])[0]],
+                logprobs(),
+                reference,
                 strict=True,
             )
             return sum(float(((r - n).double().exp() - (r - n).double() - 1).sum()) for n, r in rows)
 
     before = divergence()
-    report = updater(policy, credit=BACKWARD, kl_coef=0.25, learning_rate=1e-3).step(batch, step=1)
+    report = updater(policy, credit=BACKWARD, kl_coef=0.25, learning_rate=1e-3).step(
+        TrainBatch(entries=tuple(batch), step=1)
+    )
     # 8 sequences: ¼·Σ k3 / 8. 28 tokens.
     assert before > 1e-3
     assert report.loss == pytest.approx(0.25 * before / 8, rel=1e-4)
@@ -187,7 +208,9 @@ def test_the_kl_term_of_tied_groups_is_in_the_gradient_and_has_the_divisor_of_al
 
 
 def test_a_fresh_adapter_is_its_own_reference(new_policy: Policies, lesson: Lessons) -> None:
-    report = updater(new_policy(), credit=BACKWARD, kl_coef=1.0).step([lesson(0, ANSWERS, TIED)], step=1)
+    report = updater(new_policy(), credit=BACKWARD, kl_coef=1.0).step(
+        TrainBatch(entries=(lesson(0, ANSWERS, TIED),), step=1)
+    )
     assert report.loss == pytest.approx(0.0, abs=1e-9)
     assert report.drift.kl_reference == pytest.approx(0.0, abs=1e-9)
 
@@ -213,7 +236,7 @@ def test_parts_alike_in_their_ties_keep_both_step_sizes(new_policy: Policies, le
     report, found = stepped(new_policy(), batch)
     assert report.grad_norm_signal_groups == 2 * report.grad_norm_all_groups > 0
     # Two parts of 8 sequences each: 1/(2·8) = 1/16, as without parts.
-    undivided = [Lesson(branches=i.branches, advantages_G=i.advantages_G, drawn_G=i.drawn_G) for i in batch]
+    undivided = [replace(entry, part="") for entry in batch]
     assert apart(found, stepped(new_policy(), undivided)[1]) < 1e-6
 
 
@@ -229,10 +252,9 @@ def test_log_probabilities_of_another_length_than_the_completion_are_refused(
     new_policy: Policies, lesson: Lessons
 ) -> None:
     held = lesson(0, ANSWERS, LIVE)
-    torn = Lesson(
-        branches=held.branches,
-        advantages_G=held.advantages_G,
-        drawn_G=(held.drawn_G[0][:-1], *held.drawn_G[1:]),
-    )
+    first = held.group.rollouts[0]
+    short = replace(first.completion, plain_logprobs=first.completion.plain_logprobs[:-1])
+    group = replace(held.group, rollouts=(replace(first, completion=short), *held.group.rollouts[1:]))
+    torn = replace(held, group=group)
     with pytest.raises(ValueError, match="completion 0 has 4 tokens and 3 recorded log-probabilities"):
-        updater(new_policy(), importance="token").step([torn], step=1)
+        updater(new_policy(), importance="token").step(TrainBatch(entries=(torn,), step=1))

@@ -7,7 +7,7 @@ file's metadata; a reader refuses a newer version than it knows.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import polars as pl
 
 from deadheat.archive.files import system_errors, write_atomic
 from deadheat.errors import ArchiveError
-from deadheat.types import Completion, Group, Problem, Rollout, Score, StopReason
+from deadheat.types import Completion, Fork, Group, Origin, Problem, Rollout, Score, StopReason
 
 SCHEMA_VERSION = 1
 VERSION_KEY = "deadheat.schema"  # of the file metadata
@@ -51,7 +51,11 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "reward": pl.Float64,  # after gate and controls: what was learned from
     "parts": pl.String,  # named components of the raw reward, JSON
     "unscored": pl.String,  # why there is no reward; null when there is
-    "advantage": pl.Float64,  # null outside training
+    "advantage": pl.Float64,  # mean over the completion's tokens; null outside training, and where nothing is learned
+    "prompt_ids": pl.List(pl.Int32),  # tokens of the prompt; null: not recorded
+    "num_forced": pl.Int64,  # leading tokens of the completion that were given and not drawn
+    "origin": pl.String,  # pair, branch, prefix and fork of a branched completion, JSON; null: drawn from the prompt alone
+    "token_advantages": pl.List(pl.Float64),  # per token; null: `advantage` is every token's
     "kind": pl.String,  # the group's composition: live, all_right, all_wrong, tied_other, unscored
 }
 ROLLOUT_SCHEMA = pl.Schema(_COLUMNS)
@@ -78,6 +82,8 @@ class Credited:
     reward: float | None  # learned from; None: unscored
     advantage: float | None  # None outside training
     kind: str  # its group's composition
+    prompt_tokens: tuple[int, ...] | None = None  # None: not recorded
+    token_advantages: tuple[float, ...] | None = None  # [T]; None: `advantage` is every token's
     apart: str = ""  # tells groups of one problem, purpose and step apart; empty: there is one
 
 
@@ -121,6 +127,10 @@ def _row(source: RolloutSource, item: Credited) -> dict[str, object]:
         "parts": _json(score.parts),
         "unscored": score.unscored,
         "advantage": item.advantage,
+        "prompt_ids": None if item.prompt_tokens is None else list(item.prompt_tokens),
+        "num_forced": completion.num_forced,
+        "origin": None if item.rollout.origin is None else _json(asdict(item.rollout.origin)),
+        "token_advantages": None if item.token_advantages is None else list(item.token_advantages),
         "kind": item.kind,
     }
 
@@ -185,7 +195,7 @@ def groups_of(frame: pl.DataFrame) -> list[Group]:
         groups.append(
             Group(
                 problem=problem,
-                prompt_length=first["prompt_length"],
+                prompt_tokens=tuple(first.get("prompt_ids") or ()),
                 rollouts=tuple(_rollout_of(problem, row) for row in rows.iter_rows(named=True)),
             )
         )
@@ -201,6 +211,7 @@ def _rollout_of(problem: Problem, row: dict[str, Any]) -> Rollout:
         text=row["completion"],
         stop=StopReason(row["stop"]),
         key=row["key"],
+        num_forced=row.get("num_forced") or 0,
     )
     score = Score(
         value=row["raw_reward"],
@@ -210,4 +221,16 @@ def _rollout_of(problem: Problem, row: dict[str, Any]) -> Rollout:
         parts=json.loads(row["parts"]),
         unscored=row["unscored"],
     )
-    return Rollout(problem=problem, sample=row["sample"], completion=completion, score=score)
+    origin = row.get("origin")
+    return Rollout(
+        problem=problem,
+        sample=row["sample"],
+        completion=completion,
+        score=score,
+        origin=None if origin is None else _origin(json.loads(origin)),
+    )
+
+
+def _origin(held: dict[str, Any]) -> Origin:
+    fork = held.pop("fork")
+    return Origin(**held, fork=None if fork is None else Fork(**fork))

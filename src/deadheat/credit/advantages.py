@@ -1,4 +1,4 @@
-"""Rewards to advantages, one group at a time, with every constant named.
+"""The arithmetic of advantages, one group at a time, with every constant named. By name: `table`.
 
 With mean m, standard deviation s (divisor G − ddof) over the *scored* members of a group:
 
@@ -7,8 +7,8 @@ With mean m, standard deviation s (divisor G − ddof) over the *scored* members
     leave_one_out   r_i − mean of the others               RLOO, Ahmadian et al. 2024; = (r_i − m)·G/(G−1), sums to zero
     batch_relative  (r − M) / (S + eps) over the batch     REINFORCE++-style: tied groups then carry signal
 
-Unscored members (NaN) take no part in m or s and get advantage 0. A group whose s < 1e-6 is tied: its advantages are
-exactly 0 under the three group-relative estimators.
+Unscored members (NaN, and what is infinite) take no part in m or s and get advantage 0. A group whose s < 1e-6 is tied:
+its advantages are exactly 0 under the three group-relative estimators.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,15 +20,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 TIED_SD = 1e-6
-
-
-class Estimator(StrEnum):
-    """How rewards become advantages."""
-
-    CENTRED = "centred"
-    STANDARDISED = "standardised"
-    LEAVE_ONE_OUT = "leave_one_out"
-    BATCH_RELATIVE = "batch_relative"
 
 
 class GroupKind(StrEnum):
@@ -48,7 +39,7 @@ def is_tied(rewards_G: Array) -> bool:
         >>> is_tied(np.array([1.0, 1.0, np.nan])), is_tied(np.array([1.0, 0.0]))
         (True, False)
     """
-    scored = rewards_G[~np.isnan(rewards_G)]
+    scored = rewards_G[np.isfinite(rewards_G)]
     return scored.size < 2 or float(scored.std()) < TIED_SD
 
 
@@ -59,7 +50,7 @@ def group_kind(rewards_G: Array, correct_G: Sequence[bool | None]) -> GroupKind:
         >>> group_kind(np.array([0.0, 0.0]), [False, False])
         <GroupKind.ALL_WRONG: 'all_wrong'>
     """
-    scored = ~np.isnan(rewards_G)
+    scored = np.isfinite(rewards_G)
     if not scored.any():
         return GroupKind.UNSCORED
     if not is_tied(rewards_G):
@@ -97,36 +88,31 @@ def leave_one_out(rewards_G: Array) -> Array:
         >>> leave_one_out(np.array([1.0, 0.0, 0.0])).tolist()
         [1.0, -0.5, -0.5]
     """
-    count = int((~np.isnan(rewards_G)).sum())
+    count = int(np.isfinite(rewards_G).sum())
     return centred(rewards_G) * (count / (count - 1) if count > 1 else 0.0)
 
 
-def advantages(groups: Sequence[Array], *, estimator: Estimator, ddof: int = 0, eps: float = 1e-4) -> list[Array]:
-    """[G] advantages for each group of a batch; unscored members 0, tied groups exactly 0 (unless batch-relative)."""
-    if estimator is Estimator.BATCH_RELATIVE:
-        return _batch_relative(groups, ddof=ddof, eps=eps)
-    table: dict[Estimator, Callable[[Array], Array]] = {
-        Estimator.CENTRED: centred,
-        Estimator.STANDARDISED: lambda rewards_G: standardised(rewards_G, ddof=ddof, eps=eps),
-        Estimator.LEAVE_ONE_OUT: leave_one_out,
-    }
-    estimate = table[estimator]
-    return [np.zeros_like(r_G) if is_tied(r_G) else np.nan_to_num(estimate(r_G), nan=0.0) for r_G in groups]
+def scored_only(estimate: Callable[[Array], Array], rewards_G: Array) -> Array:
+    """[G] an estimator's advantages: unscored members 0, a tied group exactly 0."""
+    if is_tied(rewards_G):
+        return np.zeros_like(rewards_G)
+    return np.nan_to_num(estimate(np.where(np.isfinite(rewards_G), rewards_G, np.nan)), nan=0.0)
 
 
-def _batch_relative(groups: Sequence[Array], *, ddof: int, eps: float) -> list[Array]:
+def over_batch(groups: Sequence[Array], *, ddof: int, eps: float) -> list[Array]:
+    """[G] per group, standardised by the mean and deviation of the whole batch."""
     batch_B = np.concatenate([np.empty(0), *groups])
     if is_tied(batch_B):
         return [np.zeros_like(r_G) for r_G in groups]
-    scaled_B = np.nan_to_num(standardised(batch_B, ddof=ddof, eps=eps), nan=0.0)
+    scaled_B = scored_only(lambda rewards_B: standardised(rewards_B, ddof=ddof, eps=eps), batch_B)
     return list(np.split(scaled_B, np.cumsum([len(r_G) for r_G in groups])[:-1]))
 
 
 def _mean(rewards_G: Array) -> float:
-    scored = rewards_G[~np.isnan(rewards_G)]
+    scored = rewards_G[np.isfinite(rewards_G)]
     return float(scored.mean()) if scored.size else 0.0
 
 
 def _sd(rewards_G: Array, ddof: int) -> float:
-    scored = rewards_G[~np.isnan(rewards_G)]
+    scored = rewards_G[np.isfinite(rewards_G)]
     return float(scored.std(ddof=ddof)) if scored.size > ddof else 0.0

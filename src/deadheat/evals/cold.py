@@ -40,7 +40,7 @@ def cold_rows(
                 "prompt": problem.prompt,
                 "reference": problem.reference,
                 "reward": None,  # nothing was drawn and nothing scored
-                "reference_tokens": len(branch.completions[0]),
+                "reference_tokens": len(branch.completion_tokens[0]),
                 "reference_logprob": float(found[0].double().sum()),
             }
             for problem, branch, found in zip(batch, branches, logprobs, strict=True)
@@ -51,4 +51,4 @@ def cold_rows(
 
 def _branches(policy: LanguageModel, task: Task, problem: Problem) -> Branches:
     gold = policy.encode(task.gold_text(problem), chat=False)
-    return Branches(prompt_tokens=policy.encode(problem.prompt, chat=task.chat), completions=(gold,))
+    return Branches(prompt_tokens=policy.encode(problem.prompt, chat=task.chat), completion_tokens=(gold,))

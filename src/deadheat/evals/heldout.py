@@ -7,10 +7,9 @@ out of the accuracy and counted beside it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deadheat.rollouts import Address, DrawSpec, draw_groups
-from deadheat.sampling.keys import Purpose
-from deadheat.scorers import grade
-from deadheat.types import Group, Policy, Problem, Rollout, Scorer
+from deadheat.rollouts import DrawSpec, draw_groups
+from deadheat.scorers import scored
+from deadheat.types import Address, Group, Policy, Problem, Purpose, Rollout, Scorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,4 +63,4 @@ def evaluate(policy: Policy, scorer: Scorer, spec: EvalSpec) -> Evaluation:
     """Answers every problem of the pool and grades the answers."""
     address = Address(seed=spec.seed, purpose=Purpose.EVAL, step=0)
     drawn = draw_groups(policy, spec.problems, spec.draw, address=address, group_size=spec.samples)
-    return Evaluation(groups=tuple(grade(drawn, scorer)))
+    return Evaluation(groups=tuple(scored(drawn.groups, scorer, address=address)))

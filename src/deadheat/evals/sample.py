@@ -19,12 +19,11 @@ import polars as pl
 from deadheat.archive import Credited, RolloutSource, read_tables, rollout_frame, write_table
 from deadheat.credit import GroupKind, group_kind
 from deadheat.errors import ConfigError
-from deadheat.rollouts import Address, DrawSpec, draw_groups
-from deadheat.sampling.keys import Purpose
-from deadheat.scorers import grade
+from deadheat.rollouts import DrawSpec, draw_groups
+from deadheat.scorers import scored
 from deadheat.stats import Interval, wilson
 from deadheat.stats.groups import multiplier
-from deadheat.types import Group, Policy, Problem, SamplingParams, Scorer
+from deadheat.types import Address, Group, Policy, Problem, Purpose, SamplingParams, Scorer
 
 SHARD_GROUPS = 16
 GROUPS = "groups"
@@ -152,7 +151,7 @@ def _drawn(
             purpose = Purpose.TOP_UP if first else Purpose.SAMPLE
             address = Address(seed=plan.seed, purpose=purpose, step=0)
             drawn = draw_groups(policy, shard, spec, address=address, group_size=size, first_sample=first)
-            write_table(path, _frame(plan, spec.sampling, grade(drawn, scorer), first))
+            write_table(path, _frame(plan, spec.sampling, scored(drawn.groups, scorer, address=address), first))
         observe(len(shard), f"T {spec.sampling.temperature:g}{' top-up' if first else ''}")
         paths.append(path)
     return read_tables(paths)
@@ -173,7 +172,12 @@ def _frame(plan: SamplePlan, sampling: SamplingParams, groups: Sequence[Group], 
         kind = group_kind(rewards_G, [r.score.correct for r in group.rollouts])
         rows += [
             Credited(
-                rollout=r, prompt_length=group.prompt_length, reward=r.score.value, advantage=None, kind=kind.value
+                rollout=r,
+                prompt_length=group.prompt_length,
+                prompt_tokens=group.prompt_tokens,
+                reward=r.score.value,
+                advantage=None,
+                kind=kind.value,
             )
             for r in group.rollouts
         ]

@@ -62,6 +62,8 @@ def attach(module: nn.Module, config: AdapterConfig, *, key: int) -> None:
             raise ConfigError(
                 f"adapter targets {targets} do not fit this model: {error}. Use 'all-linear' or names of its layers"
             ) from error
+    for parameter in _trainable(module).values():
+        parameter.data = parameter.data.float()  # in bfloat16 an update below 1/256 of an entry would be rounded away
     initialise(module, key=key)
 
 

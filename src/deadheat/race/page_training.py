@@ -23,7 +23,7 @@ from deadheat.reports.formats import format_bytes, format_count, format_quantity
 from deadheat.reports.ink import figure_block
 from deadheat.reports.page import Align, Column, Table
 from deadheat.reports.verdict_words import level_words
-from deadheat.rollouts import Drawing
+from deadheat.rollouts import AdaptiveOptions, Drawing
 from deadheat.train import RolloutConfig
 
 _NUMBER = Align.NUMBER
@@ -112,7 +112,7 @@ def _gate_words(runs: Sequence[RunData]) -> str:
 
 def drawing_section(race: RaceConfig, runs: Sequence[RunData]) -> list[Section]:
     """What was drawn for the groups that were learned from; nothing where every arm draws flat groups."""
-    if all(arm.rollouts.drawing is Drawing.FLAT for arm in race.arms.values()):
+    if all(arm.rollouts.drawing.name == Drawing.FLAT for arm in race.arms.values()):
         return []
     columns = (
         Column(heading="arm"),
@@ -141,7 +141,8 @@ def drawing_section(race: RaceConfig, runs: Sequence[RunData]) -> list[Section]:
 
 def _drawing_row(config: RolloutConfig, run: RunData) -> tuple[str, ...]:
     problems = sum(r.num_problems for r in run.steps)
-    drawing = f"adaptive, {config.keep}" if config.drawing is Drawing.ADAPTIVE else config.drawing.value
+    options = config.drawing
+    drawing = f"adaptive, {options.keep}" if isinstance(options, AdaptiveOptions) else options.name
     return (
         run.identity.arm,
         drawing,

@@ -4,7 +4,7 @@ Nothing here trusts a stored figure: answers are graded again from their text, w
 advantages follow from the grades, the step ledger from the rows, the looks and the verdict from the evaluations.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,22 +20,24 @@ from deadheat.race.looks import LOOKS, look_at, looks_with_this, read_looks
 from deadheat.race.record import as_record
 from deadheat.race.tables import match, read_runs
 from deadheat.race.verdict import judge
-from deadheat.rollouts import STRATEGIES, Graded
-from deadheat.scorers import CheckerScorer
+from deadheat.rollouts import STRATEGIES, Pool
+from deadheat.scorers import SCORERS
 from deadheat.tasks import load_task
 from deadheat.train import (
     EVALS,
     NOT_KEPT,
     ROLLOUTS,
+    Entry,
     RunConfig,
     RunIdentity,
     Shaping,
     StepRecord,
-    assign_credit,
-    drawing_rewards,
+    discarded,
     read_steps,
-    uncredited,
+    train_batch,
 )
+from deadheat.train.batch import is_flat
+from deadheat.types import Address, Group, Purpose, Scorer
 
 _GRADE_COLUMNS = ("raw_reward", "correct", "answer", "parsed")
 
@@ -110,7 +112,7 @@ def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verifi
     ledger = (
         {record.step: record for record in read_steps(run_folder)} if _readable(run_folder / "steps.parquet") else {}
     )
-    with CheckerScorer(task, limit_s=config.scorer.check_limit_s) as scorer:
+    with SCORERS[config.scorer.kind].open(task, config.scorer.check_limit_s) as scorer:
         for kind in (EVALS, ROLLOUTS):
             for path in sorted((run_folder / kind).glob("step-*.parquet")):
                 name = str(path.relative_to(folder))
@@ -120,14 +122,14 @@ def _check_run(folder: Path, identity: RunIdentity, config: RunConfig) -> Verifi
                     findings.append(Finding(file=name, what="cannot be read", stored="", recomputed=str(error)))
                     continue
                 num_rows += rows.height
-                findings += _regrade(name, rows, scorer, unscored_too=task.trusted_checker)
+                findings += _regrade(name, rows, scorer, config, unscored_too=task.trusted_checker)
                 if kind == EVALS:
                     findings += _compare(name, rows, rows.select(reward="raw_reward"))
                 else:
                     num_advantages += _learned_from(rows).height
                     findings += _recredit(name, _learned_from(rows), config, shaping, identity.seed)
-                    findings += _recredit_not_kept(name, _not_kept(rows), config, shaping)
-                    pools = _pools(rows, shaping)
+                    findings += _recredit_not_kept(name, _not_kept(rows), shaping)
+                    pools = _pools(rows, shaping, config)
                     findings += _rechoose(name, rows, pools, config)
                     findings += _reledger(name, rows, pools, ledger.get(int(path.stem.removeprefix("step-"))))
     return Verification(num_files=0, num_rows=num_rows, num_advantages=num_advantages, findings=tuple(findings))
@@ -141,19 +143,39 @@ def _readable(path: Path) -> bool:
     return True
 
 
-def _regrade(name: str, rows: pl.DataFrame, scorer: CheckerScorer, *, unscored_too: bool) -> Iterator[Finding]:
-    """Grade again; what a checker in a child left unscored may have been a matter of time, and stands."""
-    graded = rows if unscored_too else rows.filter(pl.col("unscored").is_null())
-    rollouts = [rollout for group in groups_of(graded) for rollout in group.rollouts]
-    scores = scorer([r.problem for r in rollouts], [r.completion.text for r in rollouts])
+def _regrade(
+    name: str, rows: pl.DataFrame, scorer: Scorer, config: RunConfig, *, unscored_too: bool
+) -> Iterator[Finding]:
+    """Score again what was scored together; what a checker in a child left unscored may have been a matter of time."""
+    if not rows.height:
+        return
+    is_eval = rows["purpose"][0] == Purpose.EVAL.value
+    address = Address(
+        seed=int(rows["seed"][0]),
+        purpose=Purpose.EVAL if is_eval else Purpose.TRAIN,
+        step=0 if is_eval else int(rows["step"][0]),
+    )
+    size = config.eval.samples if is_eval else config.rollouts.group_size
+    groups = _scored_together(rows, size)
+    scores_PG = scorer.score(groups, address=address)
+    rollouts = [rollout for group in groups for rollout in group.rollouts]
+    scores = [score for scores_G in scores_PG for score in scores_G]
     for rollout, score in zip(rollouts, scores, strict=True):
         held = rollout.score
+        if held.unscored is not None and not unscored_too:
+            continue
         stored = (held.value, held.correct, held.answer, held.parsed)
         fresh = (score.value, score.correct, score.answer, score.parsed)
         for column, was, now in zip(_GRADE_COLUMNS, stored, fresh, strict=True):
             if was != now:
                 where = f"{rollout.problem.problem_id} sample {rollout.sample}: {column}"
                 yield Finding(file=name, what=where, stored=repr(was), recomputed=repr(now))
+
+
+def _scored_together(rows: pl.DataFrame, size: int) -> list[Group]:
+    """The draws of a problem in the rounds of G that they were scored in, whatever became of them."""
+    place = pl.format("{}/{}", pl.col("problem_id"), pl.col("sample") // size)
+    return groups_of(rows.sort("sample", maintain_order=True).with_columns(group_id=place))
 
 
 def _learned_from(rows: pl.DataFrame) -> pl.DataFrame:
@@ -168,18 +190,29 @@ def _recredit(name: str, rows: pl.DataFrame, config: RunConfig, shaping: Shaping
     if not rows.height:
         return
     step = int(rows["step"][0])
-    credited = assign_credit(
+    batch = train_batch(
         groups_of(rows), scorer=config.scorer, credit=config.credit, shaping=shaping, seed=seed, step=step
     )
-    fresh = pl.DataFrame(
+    yield from _compare(name, rows, _credited(batch.entries))
+
+
+def _credited(entries: Sequence[Entry]) -> pl.DataFrame:
+    """The columns that credit gives, row by row; null where nothing is learned."""
+    tokens = [(entry.skip, a_T) for entry in entries for a_T in entry.advantages_G]
+    return pl.DataFrame(
         {
-            "reward": [reward for item in credited for reward in item.rewards],
-            "advantage": [float(advantage) for item in credited for advantage in item.advantages_G],
-            "kind": [item.kind.value for item in credited for _ in item.rewards],
+            "reward": [reward if reward == reward else None for e in entries for reward in e.rewards_G.tolist()],
+            "advantage": [a if e.skip is None else None for e in entries for a in e.mean_advantages_G.tolist()],
+            "token_advantages": [None if skip or is_flat(a_T) else a_T.tolist() for skip, a_T in tokens],
+            "kind": [e.kind.value for e in entries for _ in e.advantages_G],
         },
-        schema={"reward": pl.Float64, "advantage": pl.Float64, "kind": pl.String},
+        schema={
+            "reward": pl.Float64,
+            "advantage": pl.Float64,
+            "token_advantages": pl.List(pl.Float64),
+            "kind": pl.String,
+        },
     )
-    yield from _compare(name, rows, fresh)
 
 
 def _compare(name: str, rows: pl.DataFrame, fresh: pl.DataFrame) -> Iterator[Finding]:
@@ -192,35 +225,43 @@ def _compare(name: str, rows: pl.DataFrame, fresh: pl.DataFrame) -> Iterator[Fin
             )
 
 
-def _recredit_not_kept(name: str, rows: pl.DataFrame, config: RunConfig, shaping: Shaping) -> Iterator[Finding]:
-    credited = uncredited(groups_of(rows), config, shaping)
-    fresh = pl.DataFrame(
-        {
-            "reward": [reward for item in credited for reward in item.rewards],
-            "advantage": [None for item in credited for _ in item.rewards],
-            "kind": [item.kind.value for item in credited for _ in item.rewards],
-        },
-        schema={"reward": pl.Float64, "advantage": pl.Float64, "kind": pl.String},
-    )
-    yield from _compare(name, rows, fresh)
+def _recredit_not_kept(name: str, rows: pl.DataFrame, shaping: Shaping) -> Iterator[Finding]:
+    yield from _compare(name, rows, _credited(discarded(groups_of(rows), shaping)))
 
 
-def _pools(rows: pl.DataFrame, shaping: Shaping) -> dict[str, Graded]:
-    """Everything that was drawn of each problem, in sample order, with the rewards that the drawing went by."""
+@dataclass(frozen=True, kw_only=True)
+class _Drawn:
+    """Everything that was drawn of one problem, in sample order."""
+
+    samples: tuple[int, ...]
+    pool: Pool
+
+
+def _pools(rows: pl.DataFrame, shaping: Shaping, config: RunConfig) -> dict[str, _Drawn]:
+    """By problem, what the drawing chose from."""
     together = rows.sort("sample", maintain_order=True).with_columns(group_id=pl.col("problem_id"))
-    return {pool.group.problem.problem_id: pool for pool in drawing_rewards(groups_of(together), shaping)}
+    return {
+        group.problem.problem_id: _Drawn(
+            samples=tuple(rollout.sample for rollout in group.rollouts),
+            pool=Pool(
+                rewards_N=shaping.rewards(group).gated_G,
+                group_size=config.rollouts.group_size,
+                origins_N=tuple(rollout.origin for rollout in group.rollouts),
+            ),
+        )
+        for group in groups_of(together)
+    }
 
 
-def _rechoose(name: str, rows: pl.DataFrame, pools: Mapping[str, Graded], config: RunConfig) -> Iterator[Finding]:
+def _rechoose(name: str, rows: pl.DataFrame, pools: Mapping[str, _Drawn], config: RunConfig) -> Iterator[Finding]:
     """Which draws of a problem were learned from follows from the rewards of all of them."""
     kept: dict[str, list[int]] = {problem_id: [] for problem_id in pools}
     for problem_id, sample in _learned_from(rows).select("problem_id", "sample").iter_rows():
         kept[problem_id].append(sample)
-    choose = STRATEGIES[config.rollouts.drawing].choose
-    for problem_id, pool in pools.items():
-        chosen = choose(pool.rewards_G, group_size=config.rollouts.group_size, keep=config.rollouts.keep)
-        samples = [rollout.sample for rollout in pool.group.rollouts]
-        now = [samples[index] for index in chosen if index < len(samples)]
+    options = config.rollouts.drawing
+    for problem_id, drawn in pools.items():
+        chosen = STRATEGIES[options.name].choose(drawn.pool, options)
+        now = [drawn.samples[index] for index in chosen if index < len(drawn.samples)]
         if kept[problem_id] != now:
             yield Finding(
                 file=name,
@@ -231,7 +272,7 @@ def _rechoose(name: str, rows: pl.DataFrame, pools: Mapping[str, Graded], config
 
 
 def _reledger(
-    name: str, rows: pl.DataFrame, pools: Mapping[str, Graded], record: StepRecord | None
+    name: str, rows: pl.DataFrame, pools: Mapping[str, _Drawn], record: StepRecord | None
 ) -> Iterator[Finding]:
     """What the verdict and the page take from the ledger, counted in the rows."""
     learned = _learned_from(rows)
@@ -239,11 +280,11 @@ def _reledger(
         "num_live": learned.filter(pl.col("kind") == GroupKind.LIVE.value)["group_id"].n_unique(),
         "num_rollouts": learned.height,
         "num_correct": int(learned["correct"].sum()),
-        "tokens_generated": int(rows["length"].sum()),
+        "tokens_generated": int(rows["length"].sum()) - int(rows["num_forced"].sum()),
         "tokens_not_kept": int(_not_kept(rows)["length"].sum()),
         "num_rollouts_drawn": rows.height,
         "num_problems": len(pools),
-        "num_never_mixed": sum(is_tied(pool.rewards_G) for pool in pools.values()),
+        "num_never_mixed": sum(is_tied(drawn.pool.rewards_N) for drawn in pools.values()),
     }
     for figure, now in fresh.items():
         was = None if record is None else getattr(record, figure)

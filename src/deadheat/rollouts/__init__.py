@@ -1,21 +1,38 @@
 """How a group is drawn: flat, dynamic or adaptive."""
 
-from deadheat.rollouts.batch import DrawnBatch, DrawPlan, Grade, Graded, Keep
+from deadheat.rollouts.adaptive import AdaptiveOptions
+from deadheat.rollouts.batch import (
+    Attempts,
+    DrawingOptions,
+    DrawnBatch,
+    DrawPlan,
+    DrawSpec,
+    Keep,
+    Pool,
+    draw_groups,
+)
 from deadheat.rollouts.bias import KeptCounts, kept_counts
-from deadheat.rollouts.flat import Address, DrawSpec, draw_groups
-from deadheat.rollouts.strategies import STRATEGIES, Drawing
+from deadheat.rollouts.dynamic import DynamicOptions
+from deadheat.rollouts.strategies import STRATEGIES, Drawing, DrawingField, FlatOptions, Strategy
+from deadheat.types import Address
 
 __all__ = [
     "STRATEGIES",
+    "AdaptiveOptions",
     "Address",
+    "Attempts",
     "DrawPlan",
     "DrawSpec",
     "Drawing",
+    "DrawingField",
+    "DrawingOptions",
     "DrawnBatch",
-    "Grade",
-    "Graded",
+    "DynamicOptions",
+    "FlatOptions",
     "Keep",
     "KeptCounts",
+    "Pool",
+    "Strategy",
     "draw_groups",
     "kept_counts",
 ]

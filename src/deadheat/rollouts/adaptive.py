@@ -22,53 +22,62 @@ the easy one. Both weigh hard and easy problems up: `bias.py` gives the exact di
 """
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field
 
 from deadheat.credit import is_tied
-from deadheat.rollouts.batch import DrawnBatch, DrawPlan, Grade, Graded, Keep
-from deadheat.types import Policy
-
-Rewards = NDArray[np.float64]
+from deadheat.rollouts.batch import DrawingOptions, DrawnBatch, DrawPlan, Keep, Pool, Rewards
+from deadheat.types import GenerationCost, Group, Policy
 
 
-def draw_adaptive(policy: Policy, grade: Grade, plan: DrawPlan) -> DrawnBatch:
+class AdaptiveOptions(DrawingOptions):
+    """Rounds of G into a pool until it is mixed; G of the pool are learned from."""
+
+    name: Literal["adaptive"] = "adaptive"
+    max_rounds: int = Field(default=4, ge=1)  # rounds of group_size draws of one problem, at most
+    keep: Keep = Keep.FIRST_G  # which of more than group_size draws are learned from
+
+
+def draw_adaptive(policy: Policy, plan: DrawPlan) -> DrawnBatch:
     """One group for each of the step's problems."""
-    pools: dict[str, Graded] = {}
+    options = plan.options
+    assert isinstance(options, AdaptiveOptions)
+    pools: dict[str, Group] = {}
     pending = list(plan.problems)
-    num_rounds = 0
-    for round_ in range(plan.max_rounds):
+    num_rounds, cost = 0, GenerationCost()
+    for round_ in range(options.max_rounds):
         if not pending:
             break
-        for graded in plan.draw(policy, grade, pending, round_=round_):
-            problem_id = graded.group.problem.problem_id
-            pools[problem_id] = pools[problem_id].with_more(graded) if problem_id in pools else graded
-        num_rounds += 1
-        pending = [problem for problem in pending if not pools[problem.problem_id].is_mixed]
+        drawn = plan.draw(policy, pending, round_=round_)
+        for group in drawn.groups:
+            problem_id = group.problem.problem_id
+            pools[problem_id] = pools[problem_id].with_more(group) if problem_id in pools else group
+        num_rounds, cost = num_rounds + 1, cost + drawn.cost
+        pending = [problem for problem in pending if not plan.is_mixed(pools[problem.problem_id])]
     kept, not_kept = [], []
     for problem in plan.problems:
-        pool = pools[problem.problem_id]
-        chosen = choose_adaptive(pool.rewards_G, group_size=plan.group_size, keep=plan.keep)
-        kept.append(pool.pick(chosen))
-        left = [index for index in range(len(pool.rewards_G)) if index not in chosen]
-        not_kept += [pool.pick(left)] if left else []
-    return DrawnBatch(kept=tuple(kept), not_kept=tuple(not_kept), group_size=plan.group_size, num_rounds=num_rounds)
+        drawn_of_it = pools[problem.problem_id]
+        chosen = choose_adaptive(plan.pool(drawn_of_it), options)
+        kept.append(drawn_of_it.pick(chosen))
+        left = [index for index in range(len(drawn_of_it.rollouts)) if index not in chosen]
+        not_kept += [drawn_of_it.pick(left)] if left else []
+    return DrawnBatch(kept=tuple(kept), not_kept=tuple(not_kept), plan=plan, num_rounds=num_rounds, cost=cost)
 
 
-def choose_adaptive(rewards_N: Rewards, *, group_size: int, keep: Keep) -> tuple[int, ...]:
+def choose_adaptive(pool: Pool, options: DrawingOptions) -> tuple[int, ...]:
     """Which of a problem's draws are learned from, ascending.
 
     Example:
-        >>> pool = np.array([0.0, 0.0, 0.0, 1.0])
-        >>> choose_adaptive(pool, group_size=2, keep=Keep.FIRST_G)
+        >>> rewards = np.array([0.0, 0.0, 0.0, 1.0])
+        >>> choose_adaptive(Pool(rewards_N=rewards, group_size=2, origins_N=(None,) * 4), AdaptiveOptions())
         (0, 3)
-        >>> choose_adaptive(np.zeros(4), group_size=2, keep=Keep.BALANCED)
-        (0, 1)
     """
-    if len(rewards_N) <= group_size or is_tied(rewards_N):
-        return tuple(range(group_size))
-    return tuple(sorted(_CHOICES[keep](rewards_N, group_size)))
+    assert isinstance(options, AdaptiveOptions)
+    if len(pool.rewards_N) <= pool.group_size or is_tied(pool.rewards_N):
+        return tuple(range(pool.group_size))
+    return tuple(sorted(_CHOICES[options.keep](pool.rewards_N, pool.group_size)))
 
 
 def _first(rewards_N: Rewards, group_size: int) -> list[int]:

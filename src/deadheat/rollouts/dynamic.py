@@ -18,45 +18,58 @@ place of p, and the batch holds a problem with odds 1 − (p^G + (1−p)^G)^roun
 
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field
 
 from deadheat.credit import is_tied
-from deadheat.rollouts.batch import DrawnBatch, DrawPlan, Grade, Graded, Keep
-from deadheat.types import Policy, Problem
+from deadheat.rollouts.batch import DrawingOptions, DrawnBatch, DrawPlan, Pool
+from deadheat.types import GenerationCost, Group, Policy, Problem
 
 
-def draw_dynamic(policy: Policy, grade: Grade, plan: DrawPlan) -> DrawnBatch:
+class DynamicOptions(DrawingOptions):
+    """Whole groups of G until one is mixed; prompts that never are make way for the next."""
+
+    name: Literal["dynamic"] = "dynamic"
+    max_rounds: int = Field(default=4, ge=1)  # groups of group_size drawn of one problem, at most
+    max_refills: int = Field(default=3, ge=0)  # times that places of dropped problems are filled, at most
+
+
+def draw_dynamic(policy: Policy, plan: DrawPlan) -> DrawnBatch:
     """The mixed groups of a step, as many as it has problems where the refills suffice."""
+    options = plan.options
+    assert isinstance(options, DynamicOptions)
     waiting: Iterator[Problem] = chain(plan.problems, plan.reserve)
-    kept: list[Graded] = []
-    not_kept: list[Graded] = []
-    num_rounds = 0
-    for _ in range(1 + plan.max_refills):
+    kept: list[Group] = []
+    not_kept: list[Group] = []
+    num_rounds, cost = 0, GenerationCost()
+    for _ in range(1 + options.max_refills):
         problems = list(islice(waiting, len(plan.problems) - len(kept)))
-        mixed: dict[str, Graded] = {}  # by problem id
+        mixed: dict[str, Group] = {}  # by problem id
         pending = problems
-        for round_ in range(plan.max_rounds):
+        for round_ in range(options.max_rounds):
             if not pending:
                 break
-            drawn = plan.draw(policy, grade, pending, round_=round_)
-            num_rounds += 1
-            mixed |= {graded.group.problem.problem_id: graded for graded in drawn if graded.is_mixed}
-            not_kept += [graded for graded in drawn if not graded.is_mixed]
-            pending = [graded.group.problem for graded in drawn if not graded.is_mixed]
+            drawn = plan.draw(policy, pending, round_=round_)
+            num_rounds, cost = num_rounds + 1, cost + drawn.cost
+            mixed |= {group.problem.problem_id: group for group in drawn.groups if plan.is_mixed(group)}
+            tied = [group for group in drawn.groups if not plan.is_mixed(group)]
+            not_kept += tied
+            pending = [group.problem for group in tied]
         kept += [mixed[problem.problem_id] for problem in problems if problem.problem_id in mixed]
-    return DrawnBatch(kept=tuple(kept), not_kept=tuple(not_kept), group_size=plan.group_size, num_rounds=num_rounds)
+    return DrawnBatch(kept=tuple(kept), not_kept=tuple(not_kept), plan=plan, num_rounds=num_rounds, cost=cost)
 
 
-def choose_dynamic(rewards_N: NDArray[np.float64], *, group_size: int, keep: Keep) -> tuple[int, ...]:
+def choose_dynamic(pool: Pool, options: DrawingOptions) -> tuple[int, ...]:
     """Which of a problem's draws are learned from: its first mixed group of G; none if there is none.
 
     Example:
-        >>> choose_dynamic(np.array([0.0, 0.0, 1.0, 0.0]), group_size=2, keep=Keep.FIRST_G)
+        >>> import numpy as np
+        >>> pool = Pool(rewards_N=np.array([0.0, 0.0, 1.0, 0.0]), group_size=2, origins_N=(None,) * 4)
+        >>> choose_dynamic(pool, DynamicOptions())
         (2, 3)
     """
-    for start in range(0, len(rewards_N), group_size):
-        if not is_tied(rewards_N[start : start + group_size]):
-            return tuple(range(start, start + group_size))
+    for start in range(0, len(pool.rewards_N), pool.group_size):
+        if not is_tied(pool.rewards_N[start : start + pool.group_size]):
+            return tuple(range(start, start + pool.group_size))
     return ()

@@ -1,55 +1,79 @@
-"""The ways of drawing a group, by name: how each draws, and which of a problem's draws it learns from."""
+"""The ways of drawing a group, by name: how each draws, and which of a problem's draws it learns from.
+
+A new strategy is one file with a subclass of `DrawingOptions`, a `draw` and a `choose`, and one entry in `STRATEGIES`.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import BeforeValidator, SerializeAsAny, ValidationError
 
-from deadheat.rollouts.adaptive import choose_adaptive, draw_adaptive
-from deadheat.rollouts.batch import DrawnBatch, DrawPlan, Grade, Keep
-from deadheat.rollouts.dynamic import choose_dynamic, draw_dynamic
+from deadheat.rollouts.adaptive import AdaptiveOptions, choose_adaptive, draw_adaptive
+from deadheat.rollouts.batch import DrawingOptions, DrawnBatch, DrawPlan, Pool
+from deadheat.rollouts.dynamic import DynamicOptions, choose_dynamic, draw_dynamic
 from deadheat.types import Policy
 
 
 class Drawing(StrEnum):
-    """How the groups of a step are drawn."""
+    """The strategies that come with the package."""
 
     FLAT = "flat"  # G draws of each problem, all learned from
     DYNAMIC = "dynamic"  # whole groups of G until one is mixed; prompts that never are make way for the next
     ADAPTIVE = "adaptive"  # rounds of G into a pool until it is mixed; G of the pool are learned from
 
 
-class Choose(Protocol):
-    """Which of a problem's draws, in sample order, are learned from."""
+class FlatOptions(DrawingOptions):
+    """G draws of each problem, all learned from."""
 
-    def __call__(self, rewards_N: NDArray[np.float64], *, group_size: int, keep: Keep) -> tuple[int, ...]:
-        """Indices, ascending."""
+    name: Literal["flat"] = "flat"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
     """One way of drawing."""
 
-    draw: Callable[[Policy, Grade, DrawPlan], DrawnBatch]
-    choose: Choose  # a pure function of the rewards, so that records can be held against it
+    options: type[DrawingOptions]  # the settings that it alone has
+    draw: Callable[[Policy, DrawPlan], DrawnBatch]
+    choose: Callable[[Pool, DrawingOptions], tuple[int, ...]]  # pure, so that records can be held against it
 
 
-def draw_flat(policy: Policy, grade: Grade, plan: DrawPlan) -> DrawnBatch:
+def draw_flat(policy: Policy, plan: DrawPlan) -> DrawnBatch:
     """G draws of each problem."""
-    kept = plan.draw(policy, grade, plan.problems, round_=0)
-    return DrawnBatch(kept=tuple(kept), not_kept=(), group_size=plan.group_size, num_rounds=1)
+    drawn = plan.draw(policy, plan.problems, round_=0)
+    return DrawnBatch(kept=drawn.groups, not_kept=(), plan=plan, num_rounds=1, cost=drawn.cost)
 
 
-def choose_flat(rewards_N: NDArray[np.float64], *, group_size: int, keep: Keep) -> tuple[int, ...]:
-    """All of them."""
-    return tuple(range(group_size))
+def choose_flat(pool: Pool, options: DrawingOptions) -> tuple[int, ...]:
+    """The first G, which are all there are."""
+    return tuple(range(pool.group_size))
 
 
-STRATEGIES: Mapping[Drawing, Strategy] = {
-    Drawing.FLAT: Strategy(draw=draw_flat, choose=choose_flat),
-    Drawing.DYNAMIC: Strategy(draw=draw_dynamic, choose=choose_dynamic),
-    Drawing.ADAPTIVE: Strategy(draw=draw_adaptive, choose=choose_adaptive),
+STRATEGIES: dict[str, Strategy] = {
+    "flat": Strategy(options=FlatOptions, draw=draw_flat, choose=choose_flat),
+    "dynamic": Strategy(options=DynamicOptions, draw=draw_dynamic, choose=choose_dynamic),
+    "adaptive": Strategy(options=AdaptiveOptions, draw=draw_adaptive, choose=choose_adaptive),
 }
+
+
+def parse_drawing(table: object) -> DrawingOptions:
+    """A strategy's name, or a table with its name and options, as the options of that strategy."""
+    if isinstance(table, DrawingOptions):
+        return table
+    if isinstance(table, str):
+        table = {"name": table}
+    name = table.get("name") if isinstance(table, Mapping) else None
+    if name not in STRATEGIES:
+        raise ValueError(f"rollouts.drawing is {table!r}; wanted a table with name = one of {', '.join(STRATEGIES)}")
+    try:
+        return STRATEGIES[str(name)].options.model_validate(table)
+    except ValidationError as error:
+        known = ", ".join(STRATEGIES[str(name)].options.model_fields)
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise ValueError(f"rollouts.drawing.{key}: {first['msg']}; {name} has {known}") from None
+
+
+# A field of this type takes a name or a table and holds the options of that strategy.
+DrawingField = Annotated[SerializeAsAny[DrawingOptions], BeforeValidator(parse_drawing)]

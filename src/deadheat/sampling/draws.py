@@ -113,13 +113,18 @@ def exponential_race(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequ
 def inverse_cdf(logprobs_BV: Tensor, *, key: Sequence[int], positions: Sequence[int]) -> Picks:
     """Inverse-CDF draws: one uniform per row, tokens in ascending id, integer weights (softmax in float64)."""
     _check(logprobs_BV, key, positions)
-    probs = torch.softmax(logprobs_BV.detach().cpu().double(), dim=-1).numpy()
-    weights = np.rint(probs * 2.0**_WEIGHT_BITS).astype(np.uint64)
+    weights = cdf_weights(logprobs_BV).numpy().astype(np.uint64)
     tokens = [
         pick_by_weight(weights[b], k.uniform53(row_key, position))
         for b, (row_key, position) in enumerate(zip(key, positions, strict=True))
     ]
     return Picks(tokens_B=np.array(tokens, dtype=np.int64), margins_B=None)
+
+
+def cdf_weights(logprobs_BV: Tensor) -> Tensor:
+    """[B, V] int64 round(2^32·p) on the host: the weights of the inverse CDF, exact in float64."""
+    probs_BV = torch.softmax(logprobs_BV.detach().cpu().double(), dim=-1)
+    return (probs_BV * 2.0**_WEIGHT_BITS).round().to(torch.int64)
 
 
 def pick_by_weight(weights_V: NDArray[np.uint64], u53: int) -> int:
@@ -152,8 +157,8 @@ def greedy(logprobs_BV: Tensor, *, margins: bool = True) -> Picks:
         return Picks(tokens_B=tokens_B, margins_B=None)
     if values_BV.shape[-1] == 1:
         return Picks(tokens_B=tokens_B, margins_B=np.full(len(tokens_B), np.inf))
-    top_B2 = torch.topk(values_BV, 2, dim=-1).values.double()
-    return Picks(tokens_B=tokens_B, margins_B=(top_B2[:, 0] - top_B2[:, 1]).cpu().numpy())
+    top_B2 = torch.topk(values_BV, 2, dim=-1).values.cpu().double()
+    return Picks(tokens_B=tokens_B, margins_B=(top_B2[:, 0] - top_B2[:, 1]).numpy())
 
 
 @dataclass(frozen=True, kw_only=True)

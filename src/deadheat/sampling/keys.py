@@ -20,10 +20,11 @@ Integer-exact on every platform; golden vectors in tests/golden/keys.json. mix64
 """
 
 import hashlib
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from deadheat.types import Purpose as Purpose
 
 DOMAIN_ROLLOUT = "deadheat/rollout/v1"
 DOMAIN_STREAM = "deadheat/stream/v1"
@@ -34,15 +35,6 @@ POSITION = 0x9E3779B97F4A7C15
 TOKEN = 0xD1B54A32D192ED03
 MIX_A = 0xBF58476D1CE4E5B9
 MIX_B = 0x94D049BB133111EB
-
-
-class Purpose(StrEnum):
-    """What a rollout is drawn for; part of its key, so that no two uses share noise."""
-
-    TRAIN = "train"
-    EVAL = "eval"
-    SAMPLE = "sample"
-    TOP_UP = "top-up"
 
 
 def derive(domain: str, *fields: str | int) -> int:

@@ -8,7 +8,8 @@ One order, always: temperature → top-k → top-p → renormalise.
             (the token that crosses p is kept)
     log p_j = z_j − ln Σ_kept exp(z), −inf for what was cut
 
-Arithmetic is float32 at least (bfloat16 and float16 logits are promoted first); the running mass of top-p is float64.
+Arithmetic is float32 at least (bfloat16 and float16 logits are promoted first); the running mass of top-p is float64
+on the CPU.
 Gradients flow through what is kept. Sources: Fan, Lewis and Dauphin 2018 (top-k); Holtzman et al. 2020 (top-p).
 Left out: min-p, typical and repetition penalties, because no spec of ours asks for them.
 """
@@ -65,7 +66,8 @@ def _below_top_k(z_BV: Tensor, top_k: int) -> Tensor:
 
 
 def _outside_top_p(z_BV: Tensor, top_p: float) -> Tensor:
-    mass_BV = torch.softmax(z_BV.double(), dim=-1)
+    exact = torch.float64 if z_BV.device.type == "cpu" else z_BV.dtype  # not every device has float64
+    mass_BV = torch.softmax(z_BV, dim=-1, dtype=exact)
     order = torch.sort(mass_BV, dim=-1, descending=True, stable=True)
     before_BV = order.values.cumsum(dim=-1) - order.values
     return torch.zeros_like(before_BV, dtype=torch.bool).scatter(-1, order.indices, before_BV >= top_p)

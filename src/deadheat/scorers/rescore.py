@@ -15,8 +15,9 @@ import polars as pl
 
 from deadheat.archive import ARCHIVE_SCHEMA
 from deadheat.errors import ArchiveError
+from deadheat.scorers.checker import PerText
 from deadheat.tasks import Task
-from deadheat.types import Problem, Score, Scorer
+from deadheat.types import Problem, Score
 
 BEFORE = "part:reward_before"
 _NEEDED = ("completion", "reward")
@@ -26,7 +27,7 @@ _OLD = ("raw_reward", "correct", "answer", "parsed", "parts", "unscored", "advan
 class Rescorer:
     """Grades the rows of one archive, shard by shard; equal problems and texts are checked once per shard."""
 
-    def __init__(self, task: Task, scorer: Scorer) -> None:
+    def __init__(self, task: Task, scorer: PerText) -> None:
         problems = [*task.held_out, *task.training]
         self._task, self._scorer = task, scorer
         self._by_digest = {problem.digest: problem for problem in problems}
@@ -46,7 +47,9 @@ class Rescorer:
         found = [self._problem(row) for row in rows.iter_rows(named=True)]
         texts = rows["completion"].to_list()
         at = [index for index, problem in enumerate(found) if isinstance(problem, Problem) and texts[index] is not None]
-        graded = self._scorer([p for p in (found[i] for i in at) if isinstance(p, Problem)], [texts[i] for i in at])
+        graded = self._scorer.check_all(
+            [p for p in (found[i] for i in at) if isinstance(p, Problem)], [texts[i] for i in at]
+        )
         scores = [_unscored("no answer is stored") if isinstance(p, Problem) else _unscored(p) for p in found]
         for index, score in zip(at, graded, strict=True):
             scores[index] = score
@@ -79,7 +82,7 @@ class Rescorer:
     def _accepts(self, problem: Problem) -> bool:
         address = (problem.prompt, problem.reference)
         if address not in self._accepted:
-            score = self._scorer([problem], [self._task.gold_text(problem)])[0]
+            score = self._scorer.check_all([problem], [self._task.gold_text(problem)])[0]
             self._accepted[address] = score.correct is True
         return self._accepted[address]
 

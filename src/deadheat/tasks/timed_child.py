@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from deadheat.errors import NotFiniteError
 from deadheat.tasks.task import Check
 from deadheat.types import Problem, Score
 
@@ -37,6 +38,10 @@ def guarded(check: Check, problem: Problem, text: str) -> Verdict:
     """The checker's score; unscored with the reason where it raises or returns no Score."""
     try:
         score: object = check(problem, text)
+    except NotFiniteError as error:
+        return Verdict(
+            score=Score(value=None, unscored=_reason("checker gave a score that is no number,", error)), raised=True
+        )
     except Exception as error:  # noqa: BLE001  a checker is foreign code: whatever it raises is data, not a crash
         return Verdict(score=Score(value=None, unscored=_reason("checker raised", error)), raised=True)
     if not isinstance(score, Score):

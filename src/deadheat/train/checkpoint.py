@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from deadheat.archive import read_json, system_errors, write_folder_atomic, write_json
 from deadheat.errors import ArchiveError
 from deadheat.policy import LanguageModel, load_adapter, save_adapter
-from deadheat.train.update import Updater
+from deadheat.train.loop import Updater
 
 FOLDER = "checkpoints"
 _OPTIMIZER = "optimizer.safetensors"

@@ -1,15 +1,19 @@
 """What one run is: every section of a race file, frozen and validated."""
 
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from deadheat.credit import Denominator, Estimator
+from deadheat.credit import CREDITS, Denominator, Estimator
 from deadheat.policy import PolicyConfig
-from deadheat.rollouts import Drawing, Keep
+from deadheat.rollouts import DrawingField, FlatOptions
+from deadheat.scorers import SCORERS
 from deadheat.tasks import Task, TaskField
 from deadheat.tasks.order import Curriculum
+from deadheat.train.recipes import with_recipe
+from deadheat.train.renamed import refuse_renamed
 from deadheat.types import Draw, SamplingParams
 
 
@@ -17,6 +21,26 @@ class Section(BaseModel):
     """A frozen table of a race file; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _none_is_a_word(cls, table: Any) -> Any:
+        """TOML has no null: where None is a value, "none" says it."""
+        if not isinstance(table, Mapping):
+            return table
+        nullable = {n for n, field in cls.model_fields.items() if type(None) in get_args(field.annotation)}
+        return {key: None if key in nullable and value == "none" else value for key, value in table.items()}
+
+
+def _entry_of(key: str, table: Mapping[str, object]) -> Callable[[str], str]:
+    """A check that a name is in a table that others may add to."""
+
+    def check(name: str) -> str:
+        if name not in table:
+            raise ValueError(f"{key} is {name!r}; wanted one of {', '.join(table)}")
+        return name
+
+    return check
 
 
 class ZeroSignal(StrEnum):
@@ -69,17 +93,14 @@ class RolloutConfig(Section):
 
     questions_per_step: int = Field(default=4, ge=1)
     group_size: int = Field(default=8, ge=2)
-    drawing: Drawing = Drawing.FLAT
-    max_rounds: int = Field(default=4, ge=1)  # dynamic, adaptive: group_size draws at a time of one problem, at most
-    max_refills: int = Field(default=3, ge=0)  # dynamic: times that places of dropped problems are filled, at most
-    keep: Keep = Keep.FIRST_G  # adaptive: which of more than group_size draws are learned from
+    drawing: DrawingField = FlatOptions()  # which strategy, with the options that it alone has
     curriculum: Curriculum = Curriculum()
 
 
 class ScorerConfig(Section):
     """What the rewards are."""
 
-    kind: Literal["checker", "plant"] = "checker"  # plant: the checker's rewards, permuted within each group
+    kind: Annotated[str, AfterValidator(_entry_of("scorer.kind", SCORERS))] = "checker"  # an entry of SCORERS
     check_limit_s: float | None = Field(default=None, gt=0)  # time limit of one check; None: the task's own
     marker: str | None = None  # for the gate below; None: the task's own marker
     gate_chars: int | None = Field(default=None, ge=0)  # training reward needs the marker at or after this character
@@ -94,7 +115,7 @@ class ScorerConfig(Section):
 class CreditConfig(Section):
     """How rewards become advantages and which groups the loss is divided by."""
 
-    estimator: Estimator = Estimator.STANDARDISED
+    estimator: Annotated[str, AfterValidator(_entry_of("credit.estimator", CREDITS))] = Estimator.STANDARDISED.value
     ddof: Literal[0, 1] = 0
     eps: float = Field(default=1e-4, ge=0)
     denominator: Denominator = Denominator.ALL_GROUPS
@@ -121,6 +142,7 @@ class UpdateConfig(Section):
     adam_eps: float = Field(default=1e-8, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     clip_norm: float | None = Field(default=1.0, gt=0)  # None: no clipping
+    prompt_gradient: Literal["sum", "unit"] = "sum"  # unit: each prompt's gradient has norm 1 before they are averaged
     questions_per_pass: int | None = Field(default=None, ge=1)  # that share a pass at most; None: as its tokens allow
 
     @model_validator(mode="after")
@@ -180,6 +202,7 @@ class CheckpointConfig(Section):
 class RunConfig(Section):
     """One arm of a race, or a run of its own."""
 
+    recipe: str | None = None  # a published objective: settings of recipes.toml below those given; None: no recipe
     policy: PolicyConfig
     task: TaskField
     sampling: SamplingConfig = SamplingConfig()
@@ -191,6 +214,15 @@ class RunConfig(Section):
     stop: StopConfig = StopConfig()
     checkpoints: CheckpointConfig = CheckpointConfig()
     threads: Annotated[int, Field(ge=1)] | None = None  # CPU threads of one run; None: cores // workers, then recorded
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve_recipe(cls, table: Any) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        refuse_renamed(table)
+        sections = {"credit": CreditConfig(), "update": UpdateConfig()}
+        return with_recipe(table, {name: section.model_dump(mode="json") for name, section in sections.items()})
 
     @model_validator(mode="after")
     def _kl_has_a_reference(self) -> Self:

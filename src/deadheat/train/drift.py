@@ -14,7 +14,9 @@ Sums are taken in float64 on the CPU, so they depend on no device's reduction.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from deadheat.train.config import UpdateConfig
@@ -57,24 +59,25 @@ def drift_of(group: GroupLogprobs, config: UpdateConfig) -> Drift:
     """The sums of one group."""
     now_G, found = _float64(group.now_G), Drift()
     if group.drawn_G is not None:
-        rows = zip(now_G, _float64(group.drawn_G), group.advantages_G.tolist(), strict=True)
-        found = sum((_from_drawn(now_T, drawn_T, advantage, config) for now_T, drawn_T, advantage in rows), found)
+        rows = zip(now_G, _float64(group.drawn_G), group.advantages_G, strict=True)
+        found = sum((_from_drawn(now_T, drawn_T, a, config) for now_T, drawn_T, a in rows), found)
     if group.reference_G is not None:
         terms_T = k3(torch.cat(now_G), torch.cat(_float64(group.reference_G)))
         found += Drift(num_referred=len(terms_T), kl_reference_sum=float(terms_T.sum()))
     return found
 
 
-def _from_drawn(now_T: Tensor, drawn_T: Tensor, advantage: float, config: UpdateConfig) -> Drift:
+def _from_drawn(now_T: Tensor, drawn_T: Tensor, advantages: float | NDArray[np.float64], config: UpdateConfig) -> Drift:
     ratios_T = ratios(now_T, drawn_T, config.importance)
-    against, towards = advantage < 0, advantage > 0
+    advantages_T = torch.as_tensor(np.broadcast_to(advantages, len(ratios_T)).copy())
+    against_T, towards_T = advantages_T < 0, advantages_T > 0
     return Drift(
         num_compared=len(ratios_T),
         ratio_sum=float(ratios_T.sum()),
         kl_drawn_sum=float(k3(drawn_T, now_T).sum()),
-        num_clipped_low=int((ratios_T < 1 - config.clip_low).sum()) if against else 0,
-        num_clipped_high=int((ratios_T > 1 + config.clip_high).sum()) if towards else 0,
-        num_clipped_dual=int((ratios_T > config.dual_clip).sum()) if against and config.dual_clip is not None else 0,
+        num_clipped_low=int(((ratios_T < 1 - config.clip_low) & against_T).sum()),
+        num_clipped_high=int(((ratios_T > 1 + config.clip_high) & towards_T).sum()),
+        num_clipped_dual=int(((ratios_T > config.dual_clip) & against_T).sum()) if config.dual_clip is not None else 0,
     )
 
 

@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from deadheat.archive import read_table, write_table
+from deadheat.credit import GroupKind, composition, signed_token_mass
 from deadheat.errors import ArchiveError
+from deadheat.train.config import Importance, UpdateConfig
+from deadheat.train.loop import Step
 
 STEPS = "steps.parquet"
 
@@ -110,3 +114,70 @@ def read_steps(run_folder: Path, *, up_to: int | None = None) -> list[StepRecord
         )
     records = [StepRecord(**row) for row in table.iter_rows(named=True)]
     return [record for record in records if up_to is None or record.step <= up_to]
+
+
+def step_record(done: Step, update: UpdateConfig, *, num_parameters: int) -> StepRecord:
+    """The ledger's row of a step."""
+    batch, generated, report = done.drawn, done.drawn.cost, done.report
+    credited = done.batch.entries
+    drift, has_ratio = report.drift, update.importance is not Importance.NONE
+    surprises = [-np.sum(r.completion.plain_logprobs) for item in credited for r in item.group.rollouts]
+    kinds = composition([item.kind for item in credited])
+    rollouts = [rollout for item in credited for rollout in item.group.rollouts]
+    raw = [r.score.value for r in rollouts if r.score.value is not None]
+    learned = [reward for item in credited for reward in item.rewards_G.tolist() if reward == reward]
+    lengths_PG = [[len(tokens) for tokens in item.group.completion_tokens] for item in credited]
+    masses = [signed_token_mass(i.mean_advantages_G, lengths) for i, lengths in zip(credited, lengths_PG, strict=True)]
+    return StepRecord(
+        step=done.batch.step,
+        num_problems=batch.num_problems,
+        num_never_mixed=batch.num_never_mixed,
+        num_groups_drawn=batch.num_groups,
+        num_rollouts_drawn=batch.num_rollouts,
+        num_rounds=batch.num_rounds,
+        tokens_not_kept=batch.tokens_not_kept,
+        num_live=kinds[GroupKind.LIVE],
+        num_all_right=kinds[GroupKind.ALL_RIGHT],
+        num_all_wrong=kinds[GroupKind.ALL_WRONG],
+        num_tied_other=kinds[GroupKind.TIED_OTHER],
+        num_unscored_groups=kinds[GroupKind.UNSCORED],
+        num_rollouts=len(rollouts),
+        num_scored=len(raw),
+        num_correct=sum(r.score.correct is True for r in rollouts),
+        num_unparsed=sum(not r.score.parsed for r in rollouts),
+        num_capped=sum(r.completion.stop == "cap" for r in rollouts),
+        mean_raw_reward=float(np.mean(raw)) if raw else None,
+        mean_reward=float(np.mean(learned)) if learned else None,
+        mean_length=float(np.mean([length for lengths in lengths_PG for length in lengths])) if rollouts else None,
+        signed_token_mass=float(np.mean(masses)) if masses else None,
+        mean_surprise=float(np.sum(surprises)) / sum(map(sum, lengths_PG)) if rollouts else None,
+        stepped=report.stepped,
+        num_updates=report.num_updates,
+        loss=report.loss,
+        learning_rate=report.learning_rate,
+        grad_norm=report.grad_norm,
+        clipped=report.clipped,
+        units_all_groups=report.divisors.all_groups,
+        units_signal_groups=report.divisors.signal_groups,
+        grad_norm_all_groups=report.grad_norm_all_groups,
+        grad_norm_signal_groups=report.grad_norm_signal_groups,
+        mean_ratio=drift.per_compared(drift.ratio_sum),
+        kl_drawn=drift.per_compared(drift.kl_drawn_sum),
+        kl_reference=drift.kl_reference,
+        clip_low_frac=drift.per_compared(drift.num_clipped_low) if has_ratio else None,
+        clip_high_frac=drift.per_compared(drift.num_clipped_high) if has_ratio else None,
+        clip_dual_frac=drift.per_compared(drift.num_clipped_dual) if update.dual_clip is not None else None,
+        tokens_prefilled=generated.num_prefilled,
+        tokens_generated=generated.num_generated,
+        tokens_idle=generated.num_prefill_idle + generated.num_idle,
+        tokens_delivered=report.tokens_delivered,
+        tokens_backward=report.tokens_backward,
+        tokens_padded=report.tokens_padded,
+        tokens_unshared=report.tokens_unshared,
+        tokens_reference=report.tokens_reference,
+        flop=flop_proxy(
+            num_parameters=num_parameters,
+            tokens_forward=generated.num_prefilled + generated.num_generated + report.tokens_reference,
+            tokens_backward=report.tokens_backward,
+        ),
+    )

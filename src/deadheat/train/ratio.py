@@ -37,7 +37,7 @@ def ratios(logprobs_T: Tensor, drawn_T: Tensor, importance: Importance) -> Tenso
     return steps_T.exp()
 
 
-def surrogate(ratios_T: Tensor, advantage: float, config: UpdateConfig) -> Tensor:
+def surrogate(ratios_T: Tensor, advantage: float | Tensor, config: UpdateConfig) -> Tensor:
     """[T] the clipped objective of every token.
 
     Example:
@@ -50,7 +50,9 @@ def surrogate(ratios_T: Tensor, advantage: float, config: UpdateConfig) -> Tenso
     """
     bounded_T = ratios_T.clamp(1 - config.clip_low, 1 + config.clip_high)
     found_T = torch.minimum(ratios_T * advantage, bounded_T * advantage)
-    if config.dual_clip is not None and advantage < 0:
+    if config.dual_clip is not None and isinstance(advantage, Tensor):
+        found_T = torch.where(advantage < 0, torch.maximum(found_T, config.dual_clip * advantage), found_T)
+    elif config.dual_clip is not None and advantage < 0:
         found_T = found_T.clamp(min=config.dual_clip * advantage)
     return found_T
 

@@ -1,6 +1,7 @@
 """A run's own folder: where its files are, and how a batch or an evaluation becomes one."""
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from deadheat.archive import (
     write_table,
 )
 from deadheat.evals import Evaluation
-from deadheat.train.assign import CreditedGroup
+from deadheat.train.batch import Entry, TrainBatch, is_flat
 from deadheat.train.convergence import Reading
 
 ROLLOUTS = "rollouts"
@@ -50,39 +51,42 @@ def step_file(run_folder: Path, kind: str, step: int) -> Path:
 def write_batch(
     run_folder: Path,
     identity: RunIdentity,
-    kept: Sequence[CreditedGroup],
-    not_kept: Sequence[CreditedGroup],
+    batch: TrainBatch,
+    discarded: Sequence[Entry],
     *,
-    step: int,
     temperature: float,
 ) -> None:
-    """One training batch, one row per rollout; after it what was drawn for it and not learned from, without advantages."""
-    learned = [
-        _credited(credited, index, float(advantage))
-        for credited in kept
-        for index, advantage in enumerate(credited.advantages_G)
-    ]
-    left = [
-        _credited(credited, index, None, apart=f"from-{credited.group.rollouts[0].sample}")
-        for credited in not_kept
-        for index in range(len(credited.group.rollouts))
-    ]
+    """One row per rollout of a batch; discarded rollouts follow, without advantages."""
+    learned = [row for entry in batch.entries for row in _rows(entry)]
+    left = [row for entry in discarded for row in _rows(entry, apart=f"from-{entry.group.rollouts[0].sample}")]
     frames = [
-        rollout_frame(_source(identity, TRAIN, step, temperature), learned),
-        rollout_frame(_source(identity, NOT_KEPT, step, temperature), left),
+        rollout_frame(_source(identity, TRAIN, batch.step, temperature), learned),
+        rollout_frame(_source(identity, NOT_KEPT, batch.step, temperature), left),
     ]
-    write_table(step_file(run_folder, ROLLOUTS, step), pl.concat(frames))
+    write_table(step_file(run_folder, ROLLOUTS, batch.step), pl.concat(frames))
 
 
-def _credited(credited: CreditedGroup, index: int, advantage: float | None, *, apart: str = "") -> Credited:
-    return Credited(
-        rollout=credited.group.rollouts[index],
-        prompt_length=credited.group.prompt_length,
-        reward=credited.rewards[index],
-        advantage=advantage,
-        kind=credited.kind.value,
-        apart=apart,
+def _rows(entry: Entry, *, apart: str = "") -> list[Credited]:
+    columns = zip(
+        entry.group.rollouts,
+        entry.rewards_G.tolist(),
+        entry.advantages_G,
+        entry.mean_advantages_G.tolist(),
+        strict=True,
     )
+    return [
+        Credited(
+            rollout=rollout,
+            prompt_length=entry.group.prompt_length,
+            prompt_tokens=entry.group.prompt_tokens,
+            reward=None if math.isnan(reward) else reward,
+            advantage=None if entry.skip is not None else mean,
+            token_advantages=None if entry.skip is not None or is_flat(tokens) else tuple(tokens.tolist()),
+            kind=entry.kind.value,
+            apart=apart,
+        )
+        for rollout, reward, tokens, mean in columns
+    ]
 
 
 def write_evaluation(
@@ -93,6 +97,7 @@ def write_evaluation(
         Credited(
             rollout=rollout,
             prompt_length=group.prompt_length,
+            prompt_tokens=group.prompt_tokens,
             reward=rollout.score.value,
             advantage=None,
             kind="",

@@ -1,34 +1,37 @@
-"""A run in flight: the state between two steps, and one method per phase of a step.
+"""A run from config to archive: start or resume it, step until it ends, evaluate and checkpoint when due.
 
 Nothing is carried between steps but the weights, the optimiser's state, the ledger and the readings, and all four are on
 disk at every checkpoint. The problems of a step, the noise of its draws and a control's permutations are functions of
 their addresses.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
 import numpy as np
+import torch
 
-from deadheat.credit import GroupKind, composition, signed_token_mass
+from deadheat.archive import read_json, write_json
 from deadheat.errors import DivergedError, PromptTooLongError, TaskError
 from deadheat.evals import EvalSpec, evaluate
-from deadheat.policy import Branches, GenerateAccount, LanguageModel, load_policy
-from deadheat.rollouts import STRATEGIES, Address, DrawnBatch, DrawSpec, Graded
-from deadheat.sampling.keys import Purpose, stream_key
-from deadheat.scorers import CheckerScorer, grade
-from deadheat.tasks import Task
+from deadheat.policy import LanguageModel, load_policy
+from deadheat.rollouts import DrawSpec
+from deadheat.sampling.keys import stream_key
+from deadheat.scorers import SCORERS, scored
+from deadheat.tasks import Task, load_task
 from deadheat.tasks.order import ProblemOrder, problem_order
-from deadheat.train.assign import CreditedGroup, assign_credit, part_of, refuse_unknown_parts
+from deadheat.train.batch import refuse_unknown_parts
 from deadheat.train.checkpoint import latest_step, prune_checkpoints, restore_checkpoint, save_checkpoint
-from deadheat.train.config import Importance, RunConfig, UpdateConfig
+from deadheat.train.config import RunConfig
 from deadheat.train.convergence import Ending, Landmarks, Reading, ending, landmarks
-from deadheat.train.drawing import StepDraw, draw_plan, drawing_rewards, total, uncredited
-from deadheat.train.ledger import StepRecord, flop_proxy, read_steps, write_steps
+from deadheat.train.ledger import StepRecord, read_steps, step_record, write_steps
+from deadheat.train.loop import Source, Updater, train_step
 from deadheat.train.memory import peak_memory
 from deadheat.train.record import (
+    OUTCOME,
     Clock,
     RunIdentity,
     forget_after,
@@ -36,9 +39,8 @@ from deadheat.train.record import (
     write_batch,
     write_evaluation,
 )
-from deadheat.train.shape import Shaping
-from deadheat.train.update import Lesson, Updater, UpdateReport
-from deadheat.types import Completion, Drawn, Group, Problem, SamplingParams
+from deadheat.train.rewards import Shaping
+from deadheat.types import Address, Completion, Group, Problem, Purpose, SamplingParams, Scorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,53 @@ class Progress:
 Observer = Callable[[Progress], None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a run ended."""
+
+    ending: Ending
+    step: int  # last step whose records stand
+    num_active: int  # batches that carried signal
+    peak_step: int | None  # highest held-out accuracy, selected on the pool below; None: nothing was graded
+    converged_step: int | None  # None: no stop rule by convergence, or it did not fire
+    pool: int  # held-out problems the two were chosen on
+    message: str | None  # what went wrong; None: nothing
+
+
+def train_run(config: RunConfig, identity: RunIdentity, race_folder: Path, *, observe: Observer) -> Outcome:
+    """Runs one arm under one seed to its end, from wherever its folder stands."""
+    folder = race_folder / identity.folder
+    finished = read_outcome(folder)
+    if finished is not None:
+        observe(_finished(identity, config, finished))
+        return finished
+    task = load_task(config.task)
+    with _threads(config.threads), SCORERS[config.scorer.kind].open(task, config.scorer.check_limit_s) as scorer:
+        run = Run.start(config, identity, folder, task, scorer, observe)
+        try:
+            outcome = _outcome(run, _to_its_end(run))
+        except DivergedError as error:
+            write_steps(folder, run.records)
+            outcome = _outcome(run, Ending.DIVERGED, str(error))
+    write_json(folder / OUTCOME, asdict(outcome))
+    observe(_finished(identity, config, outcome))
+    return outcome
+
+
+def _to_its_end(run: "Run") -> Ending:
+    end = run.ending()
+    while end is None:
+        run.advance()
+        end = run.ending()
+        if end is not None or run.evaluation_due:
+            run.evaluate()
+            run.checkpoint()
+            end = run.ending()
+        run.clock.write(run.step, peak_memory(run.policy.device))
+        run.tell()
+    return end
+
+
 @dataclass(kw_only=True)
 class Run:
     """One arm under one seed."""
@@ -63,7 +112,7 @@ class Run:
     identity: RunIdentity
     folder: Path
     task: Task
-    scorer: CheckerScorer
+    scorer: Scorer
     policy: LanguageModel
     updater: Updater
     sampling: SamplingParams
@@ -74,8 +123,6 @@ class Run:
     step: int = 0  # last finished step
     records: list[StepRecord] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
-    _batch: DrawnBatch = field(init=False)  # what was drawn for this step
-    _accounts: list[GenerateAccount] = field(init=False)  # what it took, call by call
 
     @classmethod
     def start(
@@ -84,7 +131,7 @@ class Run:
         identity: RunIdentity,
         folder: Path,
         task: Task,
-        scorer: CheckerScorer,
+        scorer: Scorer,
         observe: Observer,
     ) -> Self:
         """Loads the policy and restores the newest checkpoint; without one, evaluates step 0."""
@@ -117,61 +164,31 @@ class Run:
         run._restore()
         return run
 
-    def draw(self, step: int) -> list[Group]:
-        """This step's problems, attempted and graded."""
-        address = Address(seed=self.identity.seed, purpose=Purpose.TRAIN, step=step)
-        plan = draw_plan(self.config.rollouts, self.order, self._spec(self.sampling), address)
-        self._accounts = []
-        self._batch = STRATEGIES[self.config.rollouts.drawing].draw(self.policy, self._grade, plan)
-        return [graded.group for graded in self._batch.kept]
-
-    def _grade(self, drawn: Sequence[Drawn]) -> list[Graded]:
-        """Grades what was just drawn, and keeps account of it: a strategy draws and grades by turns."""
-        _refuse_nan([completion for d in drawn for completion in d.completions], self.step + 1)
-        assert self.policy.last_generate is not None
-        self._accounts.append(self.policy.last_generate)
-        self.clock.lap("draw")
-        graded = drawing_rewards(grade(drawn, self.scorer), self.shaping)
-        self.clock.lap("score")
-        return graded
-
-    def credit(self, groups: Sequence[Group], step: int) -> list[CreditedGroup]:
-        """Rewards and advantages of this step's groups."""
-        return assign_credit(
-            groups,
-            scorer=self.config.scorer,
-            credit=self.config.credit,
+    def advance(self) -> None:
+        """One training step, on record."""
+        source = Source(
+            order=self.order,
+            spec=self._spec(self.sampling),
+            score=self._score,
             shaping=self.shaping,
             seed=self.identity.seed,
-            step=step,
         )
-
-    def update(self, credited: Sequence[CreditedGroup], step: int) -> UpdateReport:
-        """One optimiser step."""
-        lessons = [
-            Lesson(
-                branches=Branches(
-                    prompt_tokens=self.policy.encode(item.group.problem.prompt, chat=self.task.chat),
-                    completions=tuple(rollout.completion.tokens for rollout in item.group.rollouts),
-                ),
-                advantages_G=item.advantages_G,
-                drawn_G=tuple(self._drawn(rollout.completion) for rollout in item.group.rollouts),
-                part=part_of(item.group.problem, self.config.credit),
-            )
-            for item in credited
-        ]
-        report = self.updater.step(lessons, step=step)
+        done = train_step(self.policy, self.updater, source, self.config, self.step + 1)
         self.clock.lap("update")
-        return report
-
-    def record(self, credited: Sequence[CreditedGroup], report: UpdateReport, step: int) -> None:
-        """The batch to the archive, the step to the ledger."""
-        not_kept = uncredited([graded.group for graded in self._batch.not_kept], self.config, self.shaping)
-        write_batch(self.folder, self.identity, credited, not_kept, step=step, temperature=self.sampling.temperature)
-        drawn = StepDraw(batch=self._batch, generated=total(self._accounts))
-        self.records.append(_step_record(credited, report, drawn, self.config.update, self.num_parameters, step))
-        self.step = step
+        sampling = self.sampling
+        write_batch(self.folder, self.identity, done.batch, done.discarded, temperature=sampling.temperature)
+        self.records.append(step_record(done, self.config.update, num_parameters=self.num_parameters))
+        self.step = done.batch.step
         self.clock.lap("record")
+
+    def _score(self, groups: Sequence[Group]) -> list[Group]:
+        """Scores what was just drawn: a strategy draws and scores by turns."""
+        address = Address(seed=self.identity.seed, purpose=Purpose.TRAIN, step=self.step + 1)
+        _refuse_nan([rollout.completion for group in groups for rollout in group.rollouts], address.step)
+        self.clock.lap("draw")
+        found = scored(groups, self.scorer, address=address)
+        self.clock.lap("score")
+        return found
 
     def evaluate(self) -> None:
         """Answer the held-out pool and record it."""
@@ -251,10 +268,6 @@ class Run:
             self._prune()
         self.tell()
 
-    def _drawn(self, completion: Completion) -> tuple[float, ...]:
-        """The recorded log-probabilities under the distribution that the loss uses."""
-        return completion.logprobs if self.config.update.scored_under == "warped" else completion.plain_logprobs
-
     def _spec(self, sampling: SamplingParams) -> DrawSpec:
         return DrawSpec(task=self.task.name, chat=self.task.chat, stop_text=self.task.stop_text, sampling=sampling)
 
@@ -286,73 +299,39 @@ def _refuse_nan(completions: Sequence[Completion], step: int) -> None:
         )
 
 
-def _step_record(
-    credited: Sequence[CreditedGroup],
-    report: UpdateReport,
-    drawn: StepDraw,
-    update: UpdateConfig,
-    num_parameters: int,
-    step: int,
-) -> StepRecord:
-    batch, generated = drawn.batch, drawn.generated
-    drift, has_ratio = report.drift, update.importance is not Importance.NONE
-    surprises = [-np.sum(r.completion.plain_logprobs) for item in credited for r in item.group.rollouts]
-    kinds = composition([item.kind for item in credited])
-    rollouts = [rollout for item in credited for rollout in item.group.rollouts]
-    raw = [r.score.value for r in rollouts if r.score.value is not None]
-    learned = [reward for item in credited for reward in item.rewards if reward is not None]
-    lengths_PG = [[len(r.completion.tokens) for r in item.group.rollouts] for item in credited]
-    masses = [signed_token_mass(i.advantages_G, lengths) for i, lengths in zip(credited, lengths_PG, strict=True)]
-    return StepRecord(
-        step=step,
-        num_problems=batch.num_problems,
-        num_never_mixed=batch.num_never_mixed,
-        num_groups_drawn=batch.num_groups,
-        num_rollouts_drawn=batch.num_rollouts,
-        num_rounds=batch.num_rounds,
-        tokens_not_kept=batch.tokens_not_kept,
-        num_live=kinds[GroupKind.LIVE],
-        num_all_right=kinds[GroupKind.ALL_RIGHT],
-        num_all_wrong=kinds[GroupKind.ALL_WRONG],
-        num_tied_other=kinds[GroupKind.TIED_OTHER],
-        num_unscored_groups=kinds[GroupKind.UNSCORED],
-        num_rollouts=len(rollouts),
-        num_scored=len(raw),
-        num_correct=sum(r.score.correct is True for r in rollouts),
-        num_unparsed=sum(not r.score.parsed for r in rollouts),
-        num_capped=sum(r.completion.stop == "cap" for r in rollouts),
-        mean_raw_reward=float(np.mean(raw)) if raw else None,
-        mean_reward=float(np.mean(learned)) if learned else None,
-        mean_length=float(np.mean([length for lengths in lengths_PG for length in lengths])) if rollouts else None,
-        signed_token_mass=float(np.mean(masses)) if masses else None,
-        mean_surprise=float(np.sum(surprises)) / sum(map(sum, lengths_PG)) if rollouts else None,
-        stepped=report.stepped,
-        num_updates=report.num_updates,
-        loss=report.loss,
-        learning_rate=report.learning_rate,
-        grad_norm=report.grad_norm,
-        clipped=report.clipped,
-        units_all_groups=report.divisors.all_groups,
-        units_signal_groups=report.divisors.signal_groups,
-        grad_norm_all_groups=report.grad_norm_all_groups,
-        grad_norm_signal_groups=report.grad_norm_signal_groups,
-        mean_ratio=drift.per_compared(drift.ratio_sum),
-        kl_drawn=drift.per_compared(drift.kl_drawn_sum),
-        kl_reference=drift.kl_reference,
-        clip_low_frac=drift.per_compared(drift.num_clipped_low) if has_ratio else None,
-        clip_high_frac=drift.per_compared(drift.num_clipped_high) if has_ratio else None,
-        clip_dual_frac=drift.per_compared(drift.num_clipped_dual) if update.dual_clip is not None else None,
-        tokens_prefilled=generated.num_prefilled,
-        tokens_generated=generated.num_generated,
-        tokens_idle=generated.num_prefill_idle + generated.num_idle,
-        tokens_delivered=report.tokens_delivered,
-        tokens_backward=report.tokens_backward,
-        tokens_padded=report.tokens_padded,
-        tokens_unshared=report.tokens_unshared,
-        tokens_reference=report.tokens_reference,
-        flop=flop_proxy(
-            num_parameters=num_parameters,
-            tokens_forward=generated.num_prefilled + generated.num_generated + report.tokens_reference,
-            tokens_backward=report.tokens_backward,
-        ),
+@contextmanager
+def _threads(wanted: int | None) -> Iterator[None]:
+    """Float sums depend on the number of CPU threads: a run has its own, and gives the process's back."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(wanted or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def read_outcome(run_folder: Path) -> Outcome | None:
+    """How a run ended; None: it has not."""
+    path = run_folder / OUTCOME
+    if not path.exists():
+        return None
+    held = read_json(path)
+    return Outcome(**{**held, "ending": Ending(held["ending"])})
+
+
+def _outcome(run: Run, end: Ending, message: str | None = None) -> Outcome:
+    marks = run.landmarks
+    return Outcome(
+        ending=end,
+        step=run.step,
+        num_active=run.num_active,
+        peak_step=marks.peak_step,
+        converged_step=marks.converged_step,
+        pool=run.config.eval.pool,
+        message=message,
     )
+
+
+def _finished(identity: RunIdentity, config: RunConfig, outcome: Outcome) -> Progress:
+    note = outcome.message or f"ended by {outcome.ending.value} at step {outcome.step}"
+    return Progress(identity=identity, step=outcome.step, steps=config.stop.steps, note=note, finished=outcome.ending)

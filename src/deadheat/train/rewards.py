@@ -1,16 +1,34 @@
-"""The reward that training learns from: the raw reward, gated by a marker and less what its length costs.
+"""All rewards of a group at once: raw, gated, shaped.
 
-Only training sees it. The raw reward stays on record beside it, and evaluations are never shaped.
+    raw     what the scorer said
+    gated   raw where the marker stands late enough, else 0: what the drawing goes by
+    shaped  gated, less what its length costs: what is learned from, before a control
+
+Only training sees the second and third. The raw reward stays on record, and evaluations are never shaped.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from deadheat.credit import length_penalty, overlong_penalty, passes_marker_gate
 from deadheat.errors import ConfigError
 from deadheat.tasks import Task
 from deadheat.train.config import RunConfig, ScorerConfig
-from deadheat.types import Rollout
+from deadheat.types import Group, Rollout
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewards:
+    """The rewards of one group; NaN: unscored."""
+
+    raw_G: Array
+    gated_G: Array
+    shaped_G: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,16 +72,14 @@ class Shaping:
             length_cost_of=scorer.length_cost_of,
         )
 
-    def gated(self, rollout: Rollout) -> float:
-        """The raw reward after the marker gate, before length terms; NaN: unscored."""
-        raw = rollout.score.value
-        if raw is None:
-            return float("nan")
-        return raw if self.gate is None or self.gate.passes(rollout) else 0.0
-
-    def reward(self, rollout: Rollout) -> float:
-        """The training reward; NaN: unscored."""
-        return self.gated(rollout) - self._lost(rollout)
+    def rewards(self, group: Group) -> Rewards:
+        """All rewards of a group."""
+        values = [rollout.score.value for rollout in group.rollouts]
+        raw_G = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        passes_G = np.array([self.gate is None or self.gate.passes(rollout) for rollout in group.rollouts], dtype=bool)
+        gated_G = np.where(passes_G | np.isnan(raw_G), raw_G, 0.0)
+        lost_G = np.array([self._lost(rollout) for rollout in group.rollouts], dtype=np.float64)
+        return Rewards(raw_G=raw_G, gated_G=gated_G, shaped_G=gated_G - lost_G)
 
     def _lost(self, rollout: Rollout) -> float:
         length, lost = len(rollout.completion.tokens), 0.0
