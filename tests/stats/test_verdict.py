@@ -93,8 +93,17 @@ def test_copied_seeds_are_found_named_and_not_counted() -> None:
     # Rows of one value may recur by themselves: they stay.
     zeros = judge(np.zeros((3, 20)), np.zeros((3, 20)), Terms(reruns=QUICK), key=1)
     assert (zeros.effect.num_seeds, zeros.copies) == (3, ())
+    swept = judge(np.ones((3, 20)), np.zeros((3, 20)), Terms(reruns=QUICK), key=1)
+    assert (swept.effect.num_seeds, swept.copies) == (3, ())
     same = judge(a, a, Terms(reruns=QUICK), key=1)
     assert same.copies[0] == "A and B hold the same scores, item by item"
+
+
+def test_the_printed_rate_holds_where_seeds_spread_by_more_than_votes_can() -> None:
+    # d = .1 and seeds of +10, −10 and 0 points: τ̂ is beyond d/2, where votes cut at ±d would say 8% and more.
+    verdict = judged([6, 0, 3], [0, 6, 3])
+    own = verdict.instrument.false_call
+    assert own is not None and own.model.startswith("normal") and own.false_call_frac < 0.065 + 3 * own.se_frac
 
 
 def test_a_fixed_baseline_has_no_seeds_and_is_named_in_the_words() -> None:

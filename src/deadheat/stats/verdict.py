@@ -289,7 +289,8 @@ def _instrument(
         tau = tau / scale**0.5
         are_votes = False
     spread = replace(equal_seeds, seed_var=tau**2)
-    null = SeedEffects(discordance_frac=d, tau_frac=tau) if are_votes else spread
+    cut = tau > d / 2  # votes cut a seed's gap at ±d, and such seeds are no longer normal
+    null = SeedEffects(discordance_frac=d, tau_frac=tau) if are_votes and not cut else spread
     return Instrument(
         false_call=catch_rate(0.0, null, design, **asked),
         false_call_two_part=two_part,
@@ -328,19 +329,19 @@ def _without_copies(a: Floats, b: Floats, terms: Terms, seeds: Sequence[str]) ->
     if a.shape == b.shape and np.array_equal(a, b, equal_nan=True) and len(np.unique(a[~np.isnan(a)])) > 1:
         notes.append("A and B hold the same scores, item by item")
     if terms.coupled and terms.fixed is None:
-        kept = _first_of_each(np.concatenate([a, b], axis=1), seeds, "", notes)
+        kept = _first_of_each([a, b], seeds, "", notes)
         return a[kept], b[kept], tuple(notes)
-    kept_a = _first_of_each(a, seeds if len(seeds) == len(a) else (), " of A", notes)
-    kept_b = _first_of_each(b, seeds if len(seeds) == len(b) else (), " of B", notes)
+    kept_a = _first_of_each([a], seeds if len(seeds) == len(a) else (), " of A", notes)
+    kept_b = _first_of_each([b], seeds if len(seeds) == len(b) else (), " of B", notes)
     return a[kept_a], b[kept_b], tuple(notes)
 
 
-def _first_of_each(rows: Floats, seeds: Sequence[str], side: str, notes: list[str]) -> list[int]:
-    """Rows that repeat no earlier one; a row of one value may recur by itself and stays."""
+def _first_of_each(tables: Sequence[Floats], seeds: Sequence[str], side: str, notes: list[str]) -> list[int]:
+    """Rows that repeat no earlier one in every table; rows of one value may recur by themselves and stay."""
     kept: list[int] = []
-    for s, row in enumerate(rows):
-        same = next((k for k in kept if np.array_equal(row, rows[k], equal_nan=True)), None)
-        if same is None or len(np.unique(row[~np.isnan(row)])) <= 1:
+    for s in range(len(tables[0])):
+        same = next((k for k in kept if all(np.array_equal(t[s], t[k], equal_nan=True) for t in tables)), None)
+        if same is None or all(len(np.unique(t[s][~np.isnan(t[s])])) <= 1 for t in tables):
             kept.append(s)
         else:
             copy, first = (seeds[s], seeds[same]) if seeds else (str(s + 1), str(same + 1))
