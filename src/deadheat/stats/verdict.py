@@ -329,19 +329,19 @@ def _without_copies(a: Floats, b: Floats, terms: Terms, seeds: Sequence[str]) ->
     if a.shape == b.shape and np.array_equal(a, b, equal_nan=True) and len(np.unique(a[~np.isnan(a)])) > 1:
         notes.append("A and B hold the same scores, item by item")
     if terms.coupled and terms.fixed is None:
-        kept = _first_of_each([a, b], seeds, "", notes)
+        kept = _first_of_each(np.concatenate([a, b], axis=1), seeds, "", notes)
         return a[kept], b[kept], tuple(notes)
-    kept_a = _first_of_each([a], seeds if len(seeds) == len(a) else (), " of A", notes)
-    kept_b = _first_of_each([b], seeds if len(seeds) == len(b) else (), " of B", notes)
+    kept_a = _first_of_each(a, seeds if len(seeds) == len(a) else (), " of A", notes)
+    kept_b = _first_of_each(b, seeds if len(seeds) == len(b) else (), " of B", notes)
     return a[kept_a], b[kept_b], tuple(notes)
 
 
-def _first_of_each(tables: Sequence[Floats], seeds: Sequence[str], side: str, notes: list[str]) -> list[int]:
-    """Rows that repeat no earlier one in every table; rows of one value may recur by themselves and stay."""
+def _first_of_each(rows: Floats, seeds: Sequence[str], side: str, notes: list[str]) -> list[int]:
+    """Rows that repeat no earlier one; a row of one value may recur by itself and stays."""
     kept: list[int] = []
-    for s in range(len(tables[0])):
-        same = next((k for k in kept if all(np.array_equal(t[s], t[k], equal_nan=True) for t in tables)), None)
-        if same is None or all(len(np.unique(t[s][~np.isnan(t[s])])) <= 1 for t in tables):
+    for s, row in enumerate(rows):
+        same = next((k for k in kept if np.array_equal(row, rows[k], equal_nan=True)), None)
+        if same is None or len(np.unique(row[~np.isnan(row)])) <= 1:
             kept.append(s)
         else:
             copy, first = (seeds[s], seeds[same]) if seeds else (str(s + 1), str(same + 1))
