@@ -97,6 +97,13 @@ def test_copied_seeds_are_found_named_and_not_counted() -> None:
     assert same.copies[0] == "A and B hold the same scores, item by item"
 
 
+def test_the_printed_rate_holds_where_seeds_spread_by_more_than_votes_can() -> None:
+    # d = .1 and seeds of +10, −10 and 0 points: τ̂ is beyond d/2, where votes cut at ±d would say 8% and more.
+    verdict = judged([6, 0, 3], [0, 6, 3])
+    own = verdict.instrument.false_call
+    assert own is not None and own.model.startswith("normal") and own.false_call_frac < 0.065 + 3 * own.se_frac
+
+
 def test_a_fixed_baseline_has_no_seeds_and_is_named_in_the_words() -> None:
     a, _ = sides([30, 31, 29], [0, 0, 0])
     base = np.zeros((1, 60))

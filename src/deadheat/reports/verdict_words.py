@@ -147,7 +147,9 @@ def smallest_words(verdict: Verdict) -> str:
     said = f"{_gap(verdict, at_zero)} is called {power} where seeds are alike (τ = 0)"
     if at_tau is None:
         return said
-    return f"{said}; {_gap(verdict, at_tau)} at τ̂ = {size_words(verdict, spread.tau)}"
+    low, high = size_words(verdict, spread.low, unit=False), size_words(verdict, spread.high, unit=False)
+    interval = f"{level_words(spread.level)} [{low}, {high}]"
+    return f"{said}; {_gap(verdict, at_tau)} at τ̂ = {size_words(verdict, spread.tau)}, {interval}"
 
 
 def spread_words(verdict: Verdict) -> str:

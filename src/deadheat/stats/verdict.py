@@ -289,7 +289,8 @@ def _instrument(
         tau = tau / scale**0.5
         are_votes = False
     spread = replace(equal_seeds, seed_var=tau**2)
-    null = SeedEffects(discordance_frac=d, tau_frac=tau) if are_votes else spread
+    cut = tau > d / 2  # votes cut a seed's gap at ±d, and such seeds are no longer normal
+    null = SeedEffects(discordance_frac=d, tau_frac=tau) if are_votes and not cut else spread
     return Instrument(
         false_call=catch_rate(0.0, null, design, **asked),
         false_call_two_part=two_part,
