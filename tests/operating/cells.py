@@ -64,7 +64,7 @@ def at_least(rate: float) -> Bound:
 
 
 def around(rate: float) -> Bound:
-    slack = 3 * math.sqrt(rate * (1 - rate) / TABLES)
+    slack = max(3 * math.sqrt(rate * (1 - rate) / TABLES), 3 / TABLES)  # of a rate near 0, three tables
     return Bound(low=max(rate - slack, 0.0), high=rate + slack, target=rate)
 
 

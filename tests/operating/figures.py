@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from deadheat.reports import ink
 
-from .cells import ALPHA, OTHERS
+from .cells import ALPHA, OTHERS, RULE
 from .designs import Votes
 from .side_by_side import SEEDS, SIZES, TAUS
 from .table import Row
@@ -34,7 +34,9 @@ def false_calls(rows: Sequence[Row], *, width_in: float = ink.WIDE_IN) -> Figure
             axes.axhline(100 * ALPHA, color=ink.MUTED, lw=0.8, ls=(0, (2, 2)))
             axes.set_title(f"3 seeds × {items:,} questions")
             axes.set_xlabel("spread of the seeds' own gaps τ (points)")
-            axes.set_ylim(bottom=0)
+        axes.annotate(f"α = {ALPHA:.0%}", (10, 100 * ALPHA), (0, 3), textcoords="offset points", ha="right", fontsize=7)
+        top = max(100 * row.rate for row in rows if row.claim == NO_GAP)
+        sheet.panels[0].set_ylim(0, 1.05 * top)
         sheet.panels[0].set_ylabel("a winner is called\nwhere there is none (%)")
         _legend(sheet.figure, sheet.panels[0])
     return sheet.figure
@@ -64,9 +66,9 @@ def _found(rows: Sequence[Row], claim: str, reader: str, designs: Sequence[str])
 
 def _line(axes: Axes, index: int, reader: str, x: Sequence[float], rows: Sequence[Row]) -> None:
     look = ink.look(index)
-    rates = [100 * row.rate for row in rows]
+    rates, label = [100 * row.rate for row in rows], f"{reader} (Deadheat)" if reader == RULE else reader
     band = [200 * row.se for row in rows]
-    axes.plot(x, rates, color=look.colour, ls=look.dash, marker=look.marker, lw=1.6, ms=3.5, label=ink.name(reader))
+    axes.plot(x, rates, color=look.colour, ls=look.dash, marker=look.marker, lw=1.6, ms=3.5, label=ink.name(label))
     low, high = ([rate + sign * half for rate, half in zip(rates, band, strict=True)] for sign in (-1, 1))
     axes.fill_between(x, low, high, color=look.colour, alpha=0.18, lw=0)
 

@@ -1,11 +1,12 @@
 """The counted cells as a table on disk: docs/statistics/operating.csv, one row a cell, worst cells of a claim marked."""
 
 import csv
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cells import Count
+from .cells import TABLES, Count
 
 PATH = Path(__file__).parents[2] / "docs" / "statistics" / "operating.csv"
 COLUMNS = ("claim", "reader", "design", "counted", "tables", "rate", "se", "bound", "holds", "worst")
@@ -31,13 +32,13 @@ class Row:
 
     @property
     def excess(self) -> float:
-        """How near the rate comes to breaking its bound, or how far it goes beyond."""
+        """How far the rate lies beyond its bound, in three standard errors of 2,000 tables; negative: inside."""
         numbers = [float(word) for word in self.bound.split() if word[0].isdigit()]
-        if not numbers:
-            return self.rate
-        if self.bound.startswith("at"):
-            return self.rate - numbers[0] if "most" in self.bound else numbers[0] - self.rate
-        return abs(self.rate - sum(numbers) / 2) - (numbers[1] - numbers[0]) / 2
+        if len(numbers) == 2:
+            slack = (numbers[1] - numbers[0]) / 2
+            return (abs(self.rate - sum(numbers) / 2) - slack) / slack
+        beyond = self.rate - numbers[0] if "most" in self.bound else numbers[0] - self.rate
+        return beyond / (3 * math.sqrt(numbers[0] * (1 - numbers[0]) / TABLES))
 
 
 def row_of(count: Count) -> Row:
@@ -55,13 +56,12 @@ def row_of(count: Count) -> Row:
     )
 
 
-def worst_of(rows: Iterable[Row]) -> dict[tuple[str, str], Row]:
-    """The row of each claim that is nearest to its bound, or furthest beyond; the first of equals."""
-    worst: dict[tuple[str, str], Row] = {}
+def worst_of(rows: Iterable[Row]) -> dict[str, Row]:
+    """The row of each bounded claim that is nearest to its bound, or furthest beyond; the first of equals."""
+    worst: dict[str, Row] = {}
     for row in rows:
-        key = (row.claim, row.reader if row.bound == "none" else "")
-        if key not in worst or row.excess > worst[key].excess:
-            worst[key] = row
+        if row.holds is not None and (row.claim not in worst or row.excess > worst[row.claim].excess):
+            worst[row.claim] = row
     return worst
 
 
@@ -99,7 +99,7 @@ def load(path: Path = PATH) -> list[Row]:
 
 def worst_lines(rows: Iterable[Row]) -> list[str]:
     """The page's table of claims: claim, worst rate, what it must keep to, where, n."""
-    worst = [row for row in worst_of(rows).values() if row.holds is not None]
+    worst = worst_of(rows).values()
     return [
         f"| {row.claim} | {percent(row.rate)} | {_bound(row)} | {row.reader}, {row.design} | {row.tables:,} |"
         for row in worst
@@ -117,8 +117,8 @@ def side_lines(rows: Sequence[Row], claim: str, designs: Sequence[str]) -> list[
 
 
 def percent(rate: float) -> str:
-    """A rate to a tenth of a point."""
-    return f"{100 * rate:.1f}%"
+    """A rate to a tenth of a point, halves up: .0605 is 6.1%, never 6.0%."""
+    return f"{math.floor(1000 * rate + 0.5 + 1e-9) / 10:.1f}%"
 
 
 def _bound(row: Row) -> str:

@@ -80,6 +80,14 @@ def test_the_words_of_a_verdict_are_those_that_the_cells_count():
         assert seen == {True, False}
 
 
+def test_the_smallest_gap_of_grades_in_clusters_is_no_larger_than_the_largest_there_is():
+    table = Clustered(clusters=6, log_sd=1.0, seeds=2, cluster_sd=0.2).draw(generator(derive(DOMAIN, "largest")))
+    sides = graded(generator(derive(DOMAIN, "grades")), table.differences_SN)
+    smallest = judge(sides.a_SN, sides.b_TN, Terms(reruns=1000), key=1, clusters=table.clusters_N).instrument.smallest
+    assert smallest.most_gap == 1
+    assert smallest.gap is None or smallest.gap <= 1
+
+
 def test_a_family_calls_what_holm_of_its_p_values_calls():
     rng = generator(derive(DOMAIN, "family"))
     for _ in range(10):

@@ -36,6 +36,7 @@ DOMAIN_POWER = "deadheat/power/v2"
 _CHUNK_RERUNS = 50_000
 _PILOT_RERUNS = 20_000
 _MOST_STEPS = 30
+_HOPELESS = 1e6  # guesses beyond which no gap is looked for: too few reruns reach no rate of 80%
 _CLOSE = 3e-3  # on the normal scale of a rate: a thousandth of a rate of 80%
 Floats = NDArray[np.float64]
 
@@ -226,7 +227,7 @@ def _root(excess: Callable[[float], float], guess: float, most: float) -> float 
         return None
     low = high = min(guess, most)
     while excess(high) < 0:
-        if high >= most:
+        if high >= min(most, _HOPELESS * guess):
             return None
         low, high = high, min(1.25 * high, most)
     while excess(low) > 0:

@@ -268,12 +268,13 @@ def _instrument(
         return Instrument(false_call=None, false_call_two_part=two_part, smallest=None, smallest_at_spread=None)
     design = Design(num_items=max(round(found.num_units), 1), num_seeds=found.num_seeds, alpha=terms.alpha)
     are_votes = grades and found.num_clusters is None and bool(np.isin(gap_SN[~np.isnan(gap_SN)], (-1, 0, 1)).all())
-    two_more = grades and found.num_clusters is None  # clusters get no two more items, and N is their number
+    two_more = found.num_clusters is None  # clusters get no two more items, and N is their number
     equal_seeds: Components | UncoupledComponents = Components(
         seed_var=0.0,
         item_var=found.item_var,
         residual_var=found.residual_var,
-        grades=two_more,
+        grades=grades,
+        two_more=two_more,
         discordance_frac=d if are_votes else None,
     )
     if not found.coupled and found.num_seeds > 1:
@@ -284,7 +285,8 @@ def _instrument(
             seed_var=0.0,
             item_var=found.item_var,
             residual_var=found.residual_var / scale,
-            grades=two_more,
+            grades=grades,
+            two_more=two_more,
         )
         tau = tau / scale**0.5
         are_votes = False

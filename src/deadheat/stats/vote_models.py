@@ -284,6 +284,7 @@ class Components:
     item_var: float  # σ²_i: between items, the same under every seed
     residual_var: float  # σ²_r: left in a cell
     grades: bool = True  # scores in [0, 1]
+    two_more: bool = True  # v_i of grades gets two more items; False: the items come in clusters, and N counts those
     discordance_frac: float | None = None  # d: the cells are votes and σ²_r follows the gap; None: it stands
 
     @property
@@ -325,7 +326,7 @@ class Components:
                 row_ss_R=(self.seed_var + residual / num_items) * chi2[0],
                 column_ss_R=(self.item_var + residual / num_seeds) * chi2[1],
                 residual_ss_R=residual * chi2[2],
-                grades=self.grades,
+                grades=self.grades and self.two_more,
             ),
             ballots=None,
         )
@@ -346,6 +347,7 @@ class UncoupledComponents:
     item_var: float  # between items of the differences of the sides
     residual_var: float  # left in a cell of one side
     grades: bool
+    two_more: bool = True  # as in `Components`
 
     @property
     def most_gap(self) -> float:
@@ -380,8 +382,9 @@ class UncoupledComponents:
             seeds.append(Part(variance=variance_R, df=np.full(1, float(df))))
             noise_R = self.residual_var * rng.chisquare(noise_df, reruns) / noise_df / (size * num_items)
             noise.append(Part(variance=noise_R, df=np.full(1, float(noise_df))))
-        items = items_variance(column_ss_R, mean_R, num_items, grades=self.grades)
-        items_df = np.full(1, num_items + 1.0 if self.grades else max(num_items - 1.0, 1e-9))
+        two_more = self.grades and self.two_more
+        items = items_variance(column_ss_R, mean_R, num_items, grades=two_more)
+        items_df = np.full(1, num_items + 1.0 if two_more else max(num_items - 1.0, 1e-9))
         parts = Parts(
             seeds=welch(seeds, sizes),
             items=Part(variance=items, df=items_df),
