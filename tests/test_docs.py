@@ -6,13 +6,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\)")
+FENCED = re.compile(r"^```.*?^```", flags=re.MULTILINE | re.DOTALL)  # quoted code has brackets of its own
+
+
+def links_of(page):
+    return LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
 
 
 def test_every_relative_link_leads_to_a_file():
     broken = [
         f"{page.relative_to(ROOT)} -> {target}"
         for page in PAGES
-        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        for target in links_of(page)
         if "://" not in target and not (page.parent / target).exists()
     ]
     assert broken == []
@@ -22,7 +27,7 @@ def test_every_page_of_docs_is_reached_from_the_readme_or_the_index():
     linked = {
         (page.parent / target).resolve()
         for page in (ROOT / "README.md", ROOT / "docs" / "README.md")
-        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        for target in links_of(page)
         if "://" not in target
     }
     orphans = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")) if p.resolve() not in linked]

@@ -11,10 +11,12 @@ import torch
 
 from deadheat.archive import read, read_table, write_table
 from deadheat.audit import Gate, audit
-from deadheat.credit import CreditOptions, ScoredGroup
+from deadheat.credit import CREDITS, CreditOptions, ScoredGroup
 from deadheat.errors import ConfigError
 from deadheat.policy import Branches, LanguageModel
 from deadheat.race import RaceResult, parse_race, run_race, verify_race
+from deadheat.rollouts import STRATEGIES
+from deadheat.scorers import SCORERS
 from deadheat.train import ROLLOUTS, RunIdentity, step_file, train_run
 from deadheat.types import Origin
 
@@ -60,9 +62,14 @@ update.prompt_gradient = "unit"
 def registered():
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    tables = (STRATEGIES, CREDITS, SCORERS)
+    as_shipped = [dict(table) for table in tables]
     for toy in (toy_strategy, toy_credit, toy_scorer):
         toy.register()
     yield
+    for table, shipped in zip(tables, as_shipped, strict=True):
+        table.clear()
+        table.update(shipped)
     torch.set_num_threads(before)
 
 
