@@ -32,6 +32,12 @@ def build(options):
             os._exit(7)
         if text == "nothing":
             return None
+        if text in ("nan", "inf", "-inf"):
+            return Score(value=float(text), correct=False)
+        if text == "huge":
+            return Score(value=10**5000, correct=True)
+        if text == "words":
+            return Score(value="1", correct=True)
         if text == "torch":
             return Score(value=float("torch" in sys.modules), correct=False)
         print("noise on stdout")
@@ -75,6 +81,11 @@ def test_a_file_task_is_graded_in_a_child_without_torch(checker: Opened) -> None
     [
         ("raise", "KeyError: 'no such answer'", CheckOutcome.RAISED),
         ("nothing", "returned NoneType", CheckOutcome.RAISED),
+        ("nan", "nan", CheckOutcome.RAISED),
+        ("inf", "inf", CheckOutcome.RAISED),
+        ("-inf", "inf", CheckOutcome.RAISED),
+        ("huge", "above the largest float", CheckOutcome.RAISED),
+        ("words", "'1'", CheckOutcome.RAISED),
         ("sleep", "past its limit of 0.5 s", CheckOutcome.TIMED_OUT),
         ("loop", "past its limit of 0.5 s", CheckOutcome.TIMED_OUT),
         ("c code", "past its limit of 0.5 s", CheckOutcome.TIMED_OUT),

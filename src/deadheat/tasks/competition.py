@@ -1,44 +1,30 @@
 """Competition mathematics (MATH, Hendrycks et al. 2021, arXiv:2103.03874; MATH-500) from local files.
 
-The answer is the last \\boxed{…} of the completion. It is right where it is spelled like the reference (white space,
-\\left, \\right and \\dfrac apart) or where math-verify finds the two equal. Symbolic comparison can run away, so this
-checker runs in a child process under a time limit; math-verify's own alarm is switched off, as it does not fire inside
-compiled code.
+The answer is the last box of the completion that holds something (`boxes`). It is right where it is spelled like the
+reference, where a rule of `equality` says so, or, where no rule speaks, where math-verify finds the two equal. Symbolic
+comparison can run away, so this checker runs in a child process under a time limit; math-verify's own alarm is switched
+off, as it does not fire inside compiled code.
 """
 
-import logging
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from deadheat.errors import TaskError
-from deadheat.tasks.answers import boxed
+from deadheat.tasks.boxes import boxed
 from deadheat.tasks.config import TaskConfig
+from deadheat.tasks.equality import equal, spelling
 from deadheat.tasks.files import Row, read_rows
 from deadheat.tasks.pools import Pools, given_pools, pool_key, split_pools
 from deadheat.tasks.task import Task
 from deadheat.types import Problem, Score
 
-try:
-    from math_verify import parse, verify
-except ImportError as error:
-    raise TaskError(
-        f"math-verify cannot be imported ({error}); task math needs it: pip install 'deadheat[train]'"
-    ) from error
-
-logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns of the missing alarm at every comparison
-
-EXTRACTION = "math/boxed/v1"
+EXTRACTION = "math/boxed/v2"
 
 _ASK = "\n\nReason step by step, and write the final answer inside \\boxed{}."
-_SPELLING = re.compile(r"\s+|\\left(?![a-z])|\\right(?![a-z])|\\[,!;:]|\.$")
-_TEXT = re.compile(r"\\(?:text|mbox|textbf|mathrm)\{([^{}]*)\}")
-_BARE_PI = re.compile(r"(?<![\\a-zA-Z])pi(?![a-zA-Z])")
-_BARE_ROOT = re.compile(r"(?<![\\a-zA-Z])sqrt\(([^()]*)\)")
 _LEVEL = re.compile(r"\d+")
 
 
@@ -71,7 +57,7 @@ def build_math(config: MathConfig) -> Task:
         extraction=EXTRACTION,
         check_limit_s=config.check_limit_s,
         facts=f"{len(pools.training)} training problems of {Path(config.training_file).name}, {len(pools.held_out)} held "
-        f"out; {pools.num_dropped} repeated ones dropped. Graded by spelling, then by math-verify.",
+        f"out; {pools.num_dropped} repeated ones dropped. Graded by spelling, by rules, then by math-verify.",
     )
 
 
@@ -120,7 +106,7 @@ class BoxedCheck:
 
     def prepare(self) -> None:
         """Has math-verify build its grammar."""
-        equal("1", "2/2")
+        equal("x+1", "1+x")
 
     def __call__(self, problem: Problem, text: str) -> Score:
         """What `check_boxed` says."""
@@ -135,32 +121,6 @@ def check_boxed(problem: Problem, text: str) -> Score:
     same = spelling(answer) == spelling(problem.reference)
     correct = same or equal(problem.reference, answer)
     return Score(value=float(correct), correct=correct, answer=answer, parts={"same_spelling": float(same)})
-
-
-def spelling(latex: str) -> str:
-    """An answer without what does not change it: white space, \\left and \\right, \\text{} wrappers, bare pi and sqrt().
-
-    Example:
-        >>> spelling(r"\\left( 3, \\dfrac{\\pi}{2} \\right)"), spelling(r"\\text{Evelyn}")
-        ('(3,\\\\frac{\\\\pi}{2})', 'Evelyn')
-        >>> spelling("8pi + sqrt(2)")
-        '8\\\\pi+\\\\sqrt{2}'
-    """
-    return _SPELLING.sub(
-        "", _TEXT.sub(r"\1", as_latex(latex)).replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
-    )
-
-
-def as_latex(text: str) -> str:
-    """A bare pi or sqrt(x), as small models write them, as the commands they stand for."""
-    return _BARE_ROOT.sub(r"\\sqrt{\1}", _BARE_PI.sub(r"\\pi", text))
-
-
-@lru_cache(maxsize=4096)
-def equal(reference: str, answer: str) -> bool:
-    """Whether math-verify finds the answer equal to the reference. It may take arbitrarily long."""
-    gold, given = (parse(f"\\boxed{{{as_latex(latex)}}}", parsing_timeout=None) for latex in (reference, answer))
-    return bool(verify(gold, given, timeout_seconds=None))
 
 
 def gold_boxed(problem: Problem) -> str:

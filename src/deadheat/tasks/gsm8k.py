@@ -1,12 +1,14 @@
 """GSM8K (Cobbe et al. 2021, arXiv:2110.14168): grade-school word problems whose answer is one number after "####".
 
 From a local folder with train.jsonl and test.jsonl (fields question, answer), or from a hub. Numbers are compared as
-numbers: commas, a currency sign, trailing zeros, a/b and LaTeX wrapping do not count. Training problems whose content
+numbers, whatever their notation (`answers`): units and words beside them do not count, but for million and the like, which
+may be part of the number or of the question. Training problems whose content
 is also in the test set are dropped.
 """
 
 import re
 from enum import StrEnum
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -14,11 +16,12 @@ from typing import Literal
 from pydantic import Field
 
 from deadheat.errors import TaskError
-from deadheat.tasks.answers import Extraction, final_number, one_number
+from deadheat.tasks.answers import Extraction, final_number, marked_answer, one_number
 from deadheat.tasks.config import TaskConfig
 from deadheat.tasks.files import Row, fetch, read_rows
 from deadheat.tasks.pools import given_pools, pool_key
 from deadheat.tasks.task import Task
+from deadheat.tasks.units import SCALES
 from deadheat.types import Problem, Score
 
 _CALCULATOR = re.compile(r"<<[^<>]*>>")
@@ -100,8 +103,15 @@ def check_number(problem: Problem, text: str, *, rule: Extraction) -> Score:
     answer = final_number(text, rule)
     if answer is None:
         return Score(value=0.0, correct=False, answer=None, parsed=False)
-    correct = answer == one_number(problem.reference)
+    reference = one_number(problem.reference)
+    correct = reference is not None and (answer == reference or answer in _scaled(reference, text))
     return Score(value=float(correct), correct=correct, answer=str(answer))
+
+
+def _scaled(reference: Fraction, text: str) -> set[Fraction]:
+    """The reference times a million where the answer says so: "how many millions" is answered by 5 and by 5 million."""
+    said = set(re.findall(r"[a-z]+", (marked_answer(text) or "").lower())) & set(SCALES)
+    return {reference * 10 ** SCALES[word] for word in said}
 
 
 def gold_boxed(problem: Problem) -> str:

@@ -30,7 +30,7 @@ class CheckOutcome(StrEnum):
     """How one call of a checker ended."""
 
     SCORED = "scored"  # it returned a score (which may itself be unscored)
-    RAISED = "raised"  # it raised, or returned something that is no Score
+    RAISED = "raised"  # it raised, or returned something that is no Score or no finite number
     TIMED_OUT = "timed_out"  # it ran past the limit and was killed
     DIED = "died"  # its process ended by itself: a crash in C code, os._exit, out of memory
 
