@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, SupportsFloat, TypeVar
 
 from deadheat.errors import NotFiniteError
 
@@ -114,8 +114,19 @@ class Score:
     def __post_init__(self) -> None:
         if (self.value is None) != (self.unscored is not None):
             raise ValueError(f"value={self.value!r} with unscored={self.unscored!r}; wanted exactly one of them")
-        if self.value is not None and not math.isfinite(self.value):
-            raise NotFiniteError(f"value={self.value!r}; wanted a finite number, or None with the reason in `unscored`")
+        flaw = None if self.value is None else _flaw(self.value)
+        if flaw is not None:
+            raise NotFiniteError(f"value={flaw}; wanted a finite number, or None with the reason in `unscored`")
+
+
+def _flaw(value: object) -> str | None:
+    """Why a value cannot be averaged; None for a finite number."""
+    if not isinstance(value, SupportsFloat):
+        return f"{value!r:.80}"
+    try:
+        return None if math.isfinite(float(value)) else repr(float(value))
+    except OverflowError:
+        return "a whole number above the largest float"
 
 
 NOT_SCORED = Score(value=None, unscored="not scored yet")

@@ -4,14 +4,12 @@ The one place where foreign exceptions of a checker are turned into a recorded o
 operating system ends a child whose parent was killed while an answer was being graded.
 """
 
-import math
 import os
 import pickle
 import signal
 import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import SupportsFloat
 
 from deadheat.errors import NotFiniteError
 from deadheat.tasks.task import Check
@@ -37,7 +35,7 @@ class Started:
 
 
 def guarded(check: Check, problem: Problem, text: str) -> Verdict:
-    """The checker's score; unscored with the reason where it raises, returns no Score, or one that is no finite number."""
+    """The checker's score; unscored with the reason where it raises or returns no Score."""
     try:
         score: object = check(problem, text)
     except NotFiniteError as error:
@@ -49,21 +47,7 @@ def guarded(check: Check, problem: Problem, text: str) -> Verdict:
     if not isinstance(score, Score):
         why = f"checker returned {type(score).__name__}; wanted a Score"
         return Verdict(score=Score(value=None, unscored=why), raised=True)
-    flaw = None if score.value is None else _flaw(score.value)
-    if flaw is not None:
-        why = f"checker returned {flaw}; wanted a finite number"
-        return Verdict(score=Score(value=None, answer=score.answer, parsed=score.parsed, unscored=why), raised=True)
     return Verdict(score=score, raised=False)
-
-
-def _flaw(value: object) -> str | None:
-    """Why a reward cannot be averaged; None for a finite number."""
-    if not isinstance(value, SupportsFloat):
-        return f"{value!r:.80}"
-    try:
-        return None if math.isfinite(float(value)) else repr(float(value))
-    except OverflowError:
-        return "a whole number above the largest float"
 
 
 def serve(pipe: Connection, *, limit_s: float) -> None:
