@@ -4,7 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("math_verify")
@@ -219,11 +219,13 @@ def test_thousands_separators_do_not_change_a_number(number: int) -> None:
         assert exact(tidy(f"{number:,}".replace(",", separator))) == number
 
 
+@example(number=10, base=11, other=11)  # A
 @given(st.integers(0, 10**5), st.integers(2, 16), st.integers(2, 16))
 def test_a_numeral_is_equal_only_in_its_base(number: int, base: int, other: int) -> None:
     digits = _digits(number, min(base, other))
     assert equal(f"{digits}_{{{base}}}", f"{digits}_{{{other}}}") == (base == other)
-    assert equal(f"{digits}_{{{base}}}", digits)
+    if any(digit.isdecimal() for digit in digits):  # letters alone may be a variable's name
+        assert equal(f"{digits}_{{{base}}}", digits)
 
 
 def _digits(number: int, base: int) -> str:
