@@ -220,6 +220,7 @@ def test_thousands_separators_do_not_change_a_number(number: int) -> None:
 
 
 @example(number=10, base=11, other=11)  # A
+@example(number=736, base=16, other=16)  # 2E0, which is no power of ten
 @given(st.integers(0, 10**5), st.integers(2, 16), st.integers(2, 16))
 def test_a_numeral_is_equal_only_in_its_base(number: int, base: int, other: int) -> None:
     digits = _digits(number, min(base, other))

@@ -21,6 +21,7 @@ _NUMERAL = re.compile(
 _BARE_NUMERAL = re.compile(r"-?[0-9A-Z]+(?:\.[0-9A-Z]+)?")
 
 
+_SCIENTIFIC = re.compile(r"(\d) \\cdot 10\^\{(\d+)\}")  # what 1E3 was taken for, where it is a numeral in base 16
 _BASE_NAMES = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _BASES = {name: base for base, name in enumerate(_BASE_NAMES.split(), start=2)}
 
@@ -36,7 +37,7 @@ def bases(reference: str, answer: str, same: Same) -> bool | None:
     if one is not None and other is not None:
         return one == other
     digits = (one or other or ("", 0))[0]
-    bare = (answer if one is not None else reference).replace(" ", "")
+    bare = _SCIENTIFIC.sub(r"\1E\2", answer if one is not None else reference).replace(" ", "")
     return _BARE_NUMERAL.fullmatch(bare) is not None and (_digits(bare) == digits)
 
 
